@@ -1,0 +1,79 @@
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// MaxKey is the longest key or event id, in bytes, that is stored as it is. A
+// longer one is stored as its SHA-256 with the readable form beside it.
+const MaxKey = 256
+
+// ErrBadKey says that a text is not an event key.
+var ErrBadKey = errors.New("an event key is source/account/id, with an empty account written as source//id")
+
+// Key is the identity of an event: which source sent it, for which of the
+// sender's accounts ("" where a source has none), and the sender's own id.
+// Keys are compared exactly, letter case included.
+type Key struct {
+	Source  string
+	Account string
+	ID      string
+}
+
+// String writes the key as source/account/id with "/" and "%" inside a part
+// percent-escaped, so that two different keys never print alike.
+func (k Key) String() string {
+	return EscapePart(k.Source) + "/" + EscapePart(k.Account) + "/" + EscapePart(k.ID)
+}
+
+// ParseKey reads what String wrote. It also takes source/id, the short form
+// of a key without an account.
+func ParseKey(text string) (Key, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) == 2 {
+		parts = []string{parts[0], "", parts[1]}
+	}
+	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {
+		return Key{}, fmt.Errorf("%q: %w", text, ErrBadKey)
+	}
+	for i, part := range parts {
+		plain, err := url.PathUnescape(part)
+		if err != nil {
+			return Key{}, fmt.Errorf("%q: %w", text, ErrBadKey)
+		}
+		parts[i] = plain
+	}
+	return Key{Source: parts[0], Account: parts[1], ID: parts[2]}, nil
+}
+
+var partEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
+
+// EscapePart makes a value safe inside a key: "a/b" + "c" stays different
+// from "a" + "b/c".
+func EscapePart(value string) string {
+	if !strings.ContainsAny(value, "/%") {
+		return value
+	}
+	return partEscaper.Replace(value)
+}
+
+// Fold returns the form of a key or id that is stored and compared, and, only
+// where that is a hash because the text is longer than MaxKey, the readable
+// text beside it.
+func Fold(text string) (stored, readable string) {
+	if len(text) <= MaxKey {
+		return text, ""
+	}
+	return HashID([]byte(text)), text
+}
+
+// HashID is the id of what has none of its own: "sha256:" and the hash in hex.
+func HashID(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
