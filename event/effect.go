@@ -49,9 +49,12 @@ type Finish struct {
 type Finished struct {
 	// Err is ErrClaimLost, or ErrMismatch with both values, or a store error.
 	Err error
-	// Deliveries are those of the effects that asked to be born claimed and
-	// were new: they are the dispatcher's now.
-	Deliveries []Delivery
+	// Shipments are the new deliveries of effects that asked to be born
+	// claimed: they are the dispatcher's now. Payload, Type and ReceivedAt are
+	// left to whoever holds the work.
+	Shipments []Shipment
+	// Verdicts as they were stored: Applied may have become AlreadyApplied.
+	Verdicts []Verdict
 }
 
 // Delivery is a stored effect on its way to a destination.
