@@ -38,24 +38,24 @@ const (
 // Action is one audited act of an operator. Its row is written in the
 // transaction that freezes the selection or does the act.
 type Action struct {
-	ID       int64
-	Kind     ActionKind
-	Actor    string
-	Reason   string
-	Selector Selector
-	Target   string // a destination, for pause and resume
-	At       time.Time
-	Selected int       // size of the frozen selection
-	Done     int       // keys acted on so far
-	Refused  int       // keys that could not be acted on (another state by then)
-	Finished time.Time // zero while it runs
+	ID       int64      `json:"id"`
+	Kind     ActionKind `json:"action"`
+	Actor    string     `json:"actor"`
+	Reason   string     `json:"reason"`
+	Selector Selector   `json:"selector"`
+	Target   string     `json:"target,omitempty"` // a destination, for pause and resume
+	At       time.Time  `json:"at"`
+	Selected int        `json:"selected"`             // size of the frozen selection
+	Done     int        `json:"done"`                 // keys acted on so far
+	Refused  int        `json:"refused"`              // keys that could not be acted on (another state by then)
+	Finished time.Time  `json:"finished_at,omitzero"` // zero while it runs
 }
 
 // ActionItem is one key of an action.
 type ActionItem struct {
-	Action int64
-	Event  Key
-	Result string // "replayed", "discarded", or why it was refused
+	Action int64  `json:"action"`
+	Event  Key    `json:"event"`
+	Result string `json:"result"` // "replayed", "discarded", or why it was refused
 }
 
 // DestinationState says whether deliveries go out to a destination.

@@ -31,6 +31,15 @@ func (k Key) String() string {
 	return EscapePart(k.Source) + "/" + EscapePart(k.Account) + "/" + EscapePart(k.ID)
 }
 
+// MarshalText writes the key as String does: in JSON a key is one text.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (k *Key) UnmarshalText(text []byte) (err error) {
+	*k, err = ParseKey(string(text))
+	return err
+}
+
 // ParseKey reads what String wrote. It also takes source/id, the short form
 // of a key without an account.
 func ParseKey(text string) (Key, error) {
