@@ -26,8 +26,7 @@ type Client struct {
 // Dial connects to the control socket at path. It returns ErrNoServer when
 // nobody listens there.
 func Dial(ctx context.Context, path string) (*Client, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", path)
+	conn, err := dialSocket(ctx, path)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, ErrNoServer
 	}
@@ -36,9 +35,19 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	}
 	_ = conn.Close()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return dialer.DialContext(ctx, "unix", path)
+		return dialSocket(ctx, path)
 	}}
 	return &Client{http: &http.Client{Transport: transport}}, nil
+}
+
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+	short, done, err := shortPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "unix", short)
 }
 
 // Act asks the server to do an action.
