@@ -1,0 +1,71 @@
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// binary is built once in a run of a test package and removed by Main.
+var binary struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+// Binary builds the product as it is released (no CGo, stripped) once in a
+// test run and returns its path. The package's TestMain must call Main.
+func Binary(t testing.TB) string {
+	t.Helper()
+	binary.once.Do(func() { binary.path, binary.err = build() })
+	if binary.err != nil {
+		t.Fatalf("build the binary: %v", binary.err)
+	}
+	return binary.path
+}
+
+// Main runs the tests of a package and removes what Binary built. Use it as
+// the whole of TestMain.
+func Main(m *testing.M) {
+	code := m.Run()
+	if binary.dir != "" {
+		_ = os.RemoveAll(binary.dir)
+	}
+	os.Exit(code)
+}
+
+func build() (string, error) {
+	root, err := ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	if binary.dir, err = os.MkdirTemp("", "creel-binary-"); err != nil {
+		return "", err
+	}
+	path := filepath.Join(binary.dir, "creel")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// ModuleRoot is the folder of go.mod.
+func ModuleRoot() (string, error) {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask go for the module: %w", err)
+	}
+	file := strings.TrimSpace(string(out))
+	if file == "" || file == os.DevNull {
+		return "", fmt.Errorf("not inside a module")
+	}
+	return filepath.Dir(file), nil
+}
