@@ -161,6 +161,9 @@ func (p *Process) Wait() Exit {
 	return r.exit
 }
 
+// Ended is closed when the current life is over.
+func (p *Process) Ended() <-chan struct{} { return p.current().ended }
+
 // Stdout and Stderr are what all lives have written so far.
 func (p *Process) Stdout() []byte { return p.stdout.bytes() }
 func (p *Process) Stderr() []byte { return p.stderr.bytes() }
