@@ -45,10 +45,22 @@ func count(t *testing.T, db *sql.DB, query string, args ...any) int {
 	return n
 }
 
-// ask opens a copy, runs one statement and closes the copy.
+// ask runs one statement on a copy of what a dead process left.
 func ask(t *testing.T, dir, query string, args ...any) int {
 	t.Helper()
 	db := inspect(t, dir)
+	defer func() { _ = db.Close() }()
+	return count(t, db, query, args...)
+}
+
+// look runs one statement on the file of a server that is running. The server
+// keeps its own connections open, so this one is never the last.
+func look(t *testing.T, dir, query string, args ...any) int {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "creel.db")+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatalf("open the database: %v", err)
+	}
 	defer func() { _ = db.Close() }()
 	return count(t, db, query, args...)
 }

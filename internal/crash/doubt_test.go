@@ -35,7 +35,7 @@ func TestGateD6(t *testing.T) {
 
 			p.Start(t)
 			testkit.Poll(t, 20*time.Second, "the delivery to be "+want.state, func() bool {
-				return ask(t, p.Dir, `SELECT count(*) FROM delivery WHERE state = ?`, want.state) == 1
+				return look(t, p.Dir, `SELECT count(*) FROM delivery WHERE state = ?`, want.state) == 1
 			})
 			if exit := p.Terminate(); exit.Code != 0 {
 				t.Errorf("stop: %+v", exit)

@@ -91,7 +91,7 @@ func drained(t *testing.T, p *testkit.Process) {
 	t.Helper()
 	left := 0
 	ok := testkit.Await(drainLimit, func() bool {
-		left = ask(t, p.Dir, `SELECT (SELECT count(*) FROM event WHERE state IN ('pending', 'claimed')) +
+		left = look(t, p.Dir, `SELECT (SELECT count(*) FROM event WHERE state IN ('pending', 'claimed')) +
 			(SELECT count(*) FROM delivery WHERE state IN ('waiting', 'ready', 'sending'))`)
 		return left == 0
 	})
