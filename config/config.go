@@ -1,14 +1,17 @@
 package config
 
-// Config is a whole configuration file, with every default filled in.
+// Config is a whole configuration file, with every default filled in. The
+// tags say what is checked when a value is read: min and max of a number, the
+// texts it may be (oneof), whether a duration or size may be 0 (zero). Rules
+// between values stand in validate.go.
 type Config struct {
 	Listen         string   `toml:"listen"`          // what senders reach: POST /in/<source>, GET /healthz
 	PublicURL      string   `toml:"public_url"`      // what they call it; schemes that sign the URL need it
 	Database       string   `toml:"database"`        // path of the SQLite file
 	TrustedProxies []string `toml:"trusted_proxies"` // CIDRs whose X-Forwarded-For is believed, for logs and the drawer
-	Grace          Duration `toml:"grace"`           // how long a stop waits for what is in flight
-	MinFree        Size     `toml:"min_free"`        // free disk space under which intake answers 503
-	MaxConnections int      `toml:"max_connections"` // connections of senders at once
+	Grace          Duration `toml:"grace" zero:"ok"`           // how long a stop waits for what is in flight
+	MinFree        Size     `toml:"min_free" zero:"ok"`        // free disk space under which intake answers 503
+	MaxConnections int      `toml:"max_connections" min:"1" max:"1000000"` // connections of senders at once
 
 	Admin        Admin                  `toml:"admin"`
 	Log          Log                    `toml:"log"`
@@ -30,14 +33,14 @@ type Admin struct {
 
 // Log says how log lines look.
 type Log struct {
-	Level  string `toml:"level"`  // debug, info, warn, error
-	Format string `toml:"format"` // auto (readable at a terminal, JSON elsewhere), json, text
+	Level  string `toml:"level" oneof:"debug,info,warn,error"`  // debug, info, warn, error
+	Format string `toml:"format" oneof:"auto,json,text"` // auto (readable at a terminal, JSON elsewhere), json, text
 }
 
 // Worker bounds the application of rules.
 type Worker struct {
 	Retry   string   `toml:"retry"`   // the retry policy of events
-	Batch   int      `toml:"batch"`   // events claimed at once
+	Batch   int      `toml:"batch" min:"1" max:"1000"`   // events claimed at once
 	Timeout Duration `toml:"timeout"` // how long one event's rules may run
 }
 
@@ -64,11 +67,11 @@ type Source struct {
 	PublicURL       string            `toml:"public_url"` // the exact URL registered with the sender
 	Forward         StringList        `toml:"forward"`    // short for a rule that forwards all events
 	Ignore          []string          `toml:"ignore"`     // type globs: acknowledged, kept without body
-	Mode            string            `toml:"mode"`       // any, live, test
+	Mode            string            `toml:"mode" oneof:"any,live,test"`       // any, live, test
 	MaxBody         Size              `toml:"max_body"`
-	DuplicateStatus int               `toml:"duplicate_status"` // 200 or 409
-	RejectStatus    int               `toml:"reject_status"`
-	ProbeStatus     int               `toml:"probe_status"` // answer to HEAD and GET: 200 or 405
+	DuplicateStatus int               `toml:"duplicate_status" oneof:"200,409"` // 200 or 409
+	RejectStatus    int               `toml:"reject_status" min:"400" max:"499"`
+	ProbeStatus     int               `toml:"probe_status" oneof:"200,405"` // answer to HEAD and GET: 200 or 405
 	BodyWindow      *Duration         `toml:"body_window"`  // second key by body hash; "0s" switches it off
 	Accounts        map[string]string `toml:"accounts"`
 	Index           []string          `toml:"index"`
@@ -105,9 +108,9 @@ type Destination struct {
 	ConnectTimeout Duration          `toml:"connect_timeout"`
 	Retry          string            `toml:"retry"`
 	Retry4xx       *bool             `toml:"retry_4xx"` // other 4xx are transient too; the policy's own setting when absent
-	MaxInFlight    int               `toml:"max_in_flight"`
+	MaxInFlight    int               `toml:"max_in_flight" min:"1" max:"1000"`
 	Rate           Rate              `toml:"rate"`
-	OnDoubt        string            `toml:"on_doubt"` // retry or review
+	OnDoubt        string            `toml:"on_doubt" oneof:"retry,review"` // retry or review
 	PassHeaders    []string          `toml:"pass_headers"`
 	Headers        map[string]Secret `toml:"headers"`
 	MaxRetryAfter  Duration          `toml:"max_retry_after"` // the cap on Retry-After
@@ -118,8 +121,8 @@ type Destination struct {
 type Retry struct {
 	Delays   []Duration `toml:"delays"`
 	First    Duration   `toml:"first"`
-	Factor   float64    `toml:"factor"`
+	Factor   float64    `toml:"factor" min:"1" max:"100"`
 	Max      Duration   `toml:"max"`
-	Attempts int        `toml:"attempts"`
+	Attempts int        `toml:"attempts" min:"1" max:"1000"`
 	Retry4xx bool       `toml:"retry_4xx"`
 }

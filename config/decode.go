@@ -1,0 +1,479 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// DecodeStrict reads a TOML text into a struct or map and reports everything
+// that does not fit it at once: unknown keys, wrong types, values without
+// their unit. Lines are filled in; File is left to the caller. What fits is
+// decoded even where something else does not.
+func DecodeStrict(data []byte, into any) Problems {
+	problems, _ := decodeText(data, into)
+	return problems
+}
+
+func decodeText(data []byte, into any) (Problems, lines) {
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	index, deep := scanLines(text)
+	if deep > 0 {
+		return Problems{{Line: deep, Message: fmt.Sprintf("more than %d levels inside one another", maxNesting)}}, index
+	}
+	var tree map[string]any
+	if _, err := toml.Decode(text, &tree); err != nil {
+		return Problems{syntaxProblem(text, err)}, index
+	}
+	target := reflect.ValueOf(into).Elem()
+	d := &decoder{root: target.Type()}
+	d.value("", tree, target, "")
+	for i := range d.problems {
+		d.problems[i].Line = index.of(d.problems[i].Path)
+	}
+	return d.problems, index
+}
+
+// syntaxProblem says where a text stops being TOML, with the line itself
+// unless a secret may stand in it.
+func syntaxProblem(text string, err error) Problem {
+	var at toml.ParseError
+	if !errors.As(err, &at) {
+		return Problem{Message: "the file is not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+	}
+	line := ""
+	if all := strings.Split(text, "\n"); at.Position.Line >= 1 && at.Position.Line <= len(all) {
+		line = strings.TrimSpace(all[at.Position.Line-1])
+	}
+	if key, _, _ := strings.Cut(line, "="); mayHide(key) || mayHide(at.LastKey) {
+		return Problem{
+			Line: at.Position.Line, Path: at.LastKey,
+			Message: fmt.Sprintf("the file is not TOML at column %d", at.Position.Col),
+			Hint:    "texts stand in quotes, keys without; the line is not shown because a secret may stand in it",
+		}
+	}
+	if len(line) > 120 {
+		line = line[:120] + "…"
+	}
+	return Problem{
+		Line:    at.Position.Line,
+		Message: fmt.Sprintf("the file is not TOML at column %d: %s: %s", at.Position.Col, at.Message, strconv.QuoteToGraphic(line)),
+	}
+}
+
+// mayHide tells whether a secret may stand under a key of that name.
+func mayHide(key string) bool {
+	key = strings.ToLower(key)
+	return slices.ContainsFunc([]string{"secret", "password", "token", "key", "header", "setting", "url"},
+		func(word string) bool { return strings.Contains(key, word) })
+}
+
+// decoder walks a tree of TOML values and a Go value side by side.
+type decoder struct {
+	root     reflect.Type
+	problems Problems
+}
+
+func (d *decoder) fault(path, message, hint string) {
+	d.problems = append(d.problems, Problem{Path: path, Message: message, Hint: hint})
+}
+
+func (d *decoder) wrongType(path string, value any, want, example string) {
+	d.fault(path, fmt.Sprintf("is %s, must be %s", kindOf(value), want), "for example "+example)
+}
+
+// defaulted is what fills itself with defaults before a file's keys are read
+// into it.
+type defaulted interface{ setDefaults() }
+
+// value decodes one TOML value. rules is the tag of the field it goes into.
+func (d *decoder) value(path string, value any, into reflect.Value, rules reflect.StructTag) {
+	if into.Kind() == reflect.Pointer {
+		fresh := reflect.New(into.Type().Elem())
+		if _, ok := fresh.Interface().(*Duration); ok {
+			rules = `zero:"ok"` // a pointer is how a field tells "0s" from absent
+		}
+		into.Set(fresh)
+		d.value(path, value, fresh.Elem(), rules)
+		return
+	}
+	switch target := into.Addr().Interface().(type) {
+	case *StringList:
+		d.textList(path, value, into)
+		return
+	case *Secret:
+		d.secret(path, value, target)
+		return
+	case encoding.TextUnmarshaler:
+		if into.Type() != reflect.TypeFor[time.Time]() {
+			d.unit(path, value, target, into, rules)
+			return
+		}
+	}
+	switch into.Kind() {
+	case reflect.Struct:
+		d.table(path, value, into)
+	case reflect.Map:
+		d.mapping(path, value, into)
+	case reflect.Slice:
+		d.list(path, value, into, rules)
+	case reflect.Interface:
+		into.Set(reflect.ValueOf(value))
+	default:
+		d.plain(path, value, into, rules)
+	}
+}
+
+// unit decodes what is written as text with a unit.
+func (d *decoder) unit(path string, value any, target encoding.TextUnmarshaler, into reflect.Value, rules reflect.StructTag) {
+	text, ok := value.(string)
+	if !ok {
+		_, number := value.(int64)
+		message, example := "is "+kindOf(value)+", must be text", ""
+		switch target.(type) {
+		case *Duration:
+			example = `"600s"`
+		case *Size:
+			example = `"256KB" or "1MiB"`
+		case *Rate:
+			example = `"50/s" or "100/m"`
+		}
+		if number {
+			message = fmt.Sprintf("%v has no unit", value)
+		}
+		d.fault(path, message, "write for example "+example)
+		return
+	}
+	before := reflect.New(into.Type()).Elem()
+	before.Set(into)
+	if err := target.UnmarshalText([]byte(text)); err != nil {
+		into.Set(before)
+		d.fault(path, strconv.Quote(text)+" is not understood", err.Error())
+		return
+	}
+	if into.CanInt() && into.Int() == 0 && rules.Get("zero") != "ok" {
+		into.Set(before)
+		d.fault(path, strconv.Quote(text)+" makes no sense here: it must be more than nothing", "leave the key out for its default")
+	}
+}
+
+func (d *decoder) secret(path string, value any, into *Secret) {
+	text, ok := value.(string)
+	switch {
+	case !ok:
+		d.wrongType(path, value, "text", `"env:NAME" or "file:PATH"`)
+	case text == "":
+		d.fault(path, "is empty", `write "env:NAME" or "file:PATH", or leave the key out`)
+	default:
+		*into = NewSecret(text)
+	}
+}
+
+// textList decodes a list that may be written as one text.
+func (d *decoder) textList(path string, value any, into reflect.Value) {
+	if text, ok := value.(string); ok {
+		into.Set(reflect.ValueOf(StringList{text}))
+		return
+	}
+	elements, ok := value.([]any)
+	if !ok {
+		d.wrongType(path, value, "text or a list of texts", `"a" or ["a", "b"]`)
+		return
+	}
+	list := StringList{}
+	for i, element := range elements {
+		text, ok := element.(string)
+		if !ok {
+			d.wrongType(Item(path, i), element, "text", `"a"`)
+			continue
+		}
+		list = append(list, text)
+	}
+	into.Set(reflect.ValueOf(list))
+}
+
+func (d *decoder) table(path string, value any, into reflect.Value) {
+	table, ok := value.(map[string]any)
+	if !ok {
+		switch value.(type) {
+		case []map[string]any:
+			d.fault(path, "is a list of tables, must be one table", "write ["+plainPath(path)+"] with single brackets, once")
+		default:
+			d.wrongType(path, value, "a table", "["+plainPath(path)+"]")
+		}
+		return
+	}
+	fields := fieldsOf(into.Type())
+	for _, key := range sortedKeys(table) {
+		field, ok := fields[key]
+		if !ok {
+			d.unknown(path, key, fields)
+			continue
+		}
+		d.value(Join(path, key), table[key], into.FieldByIndex(field.Index), field.Tag)
+	}
+}
+
+func (d *decoder) mapping(path string, value any, into reflect.Value) {
+	table, ok := value.(map[string]any)
+	if !ok {
+		switch value.(type) {
+		case []map[string]any:
+			d.fault(path, "is a list of tables, must be one table for each name", "write ["+plainPath(path)+".NAME]")
+		default:
+			d.wrongType(path, value, "a table", "["+plainPath(path)+"]")
+		}
+		return
+	}
+	if into.IsNil() {
+		into.Set(reflect.MakeMap(into.Type()))
+	}
+	for _, key := range sortedKeys(table) {
+		element := d.fresh(into.Type().Elem())
+		d.value(Join(path, key), table[key], element, "")
+		into.SetMapIndex(reflect.ValueOf(key).Convert(into.Type().Key()), element)
+	}
+}
+
+func (d *decoder) list(path string, value any, into reflect.Value, rules reflect.StructTag) {
+	var elements []any
+	switch v := value.(type) {
+	case []any:
+		elements = v
+	case []map[string]any:
+		for _, table := range v {
+			elements = append(elements, table)
+		}
+	default:
+		if into.Type().Elem().Kind() == reflect.Struct && !isText(into.Type().Elem()) {
+			d.fault(path, "is "+kindOf(value)+", must be a list of tables", "write [["+plainPath(path)+"]] with double brackets; a name goes inside as name = \"…\"")
+			return
+		}
+		d.wrongType(path, value, "a list", `["…"]`)
+		return
+	}
+	list := reflect.MakeSlice(into.Type(), 0, len(elements))
+	for i, element := range elements {
+		item := d.fresh(into.Type().Elem())
+		d.value(Item(path, i), element, item, rules)
+		list = reflect.Append(list, item)
+	}
+	into.Set(list)
+}
+
+func (d *decoder) fresh(of reflect.Type) reflect.Value {
+	element := reflect.New(of)
+	if filled, ok := element.Interface().(defaulted); ok {
+		filled.setDefaults()
+	}
+	return element.Elem()
+}
+
+// plain decodes text, numbers and truth.
+func (d *decoder) plain(path string, value any, into reflect.Value, rules reflect.StructTag) {
+	switch {
+	case into.Kind() == reflect.String:
+		text, ok := value.(string)
+		if !ok {
+			d.wrongType(path, value, "text", `"…"`)
+			return
+		}
+		if choices := rules.Get("oneof"); choices != "" && !slices.Contains(strings.Split(choices, ","), text) {
+			d.choice(path, text, strings.Split(choices, ","))
+			return
+		}
+		into.SetString(text)
+	case into.Kind() == reflect.Bool:
+		truth, ok := value.(bool)
+		if !ok {
+			d.wrongType(path, value, "true or false", "true")
+			return
+		}
+		into.SetBool(truth)
+	case into.CanInt():
+		n, ok := value.(int64)
+		if !ok {
+			d.wrongType(path, value, "a whole number", "8")
+			return
+		}
+		if into.OverflowInt(n) {
+			d.fault(path, fmt.Sprintf("%d is too large", n), "")
+			return
+		}
+		if d.inRange(path, float64(n), strconv.FormatInt(n, 10), rules) {
+			into.SetInt(n)
+		}
+	case into.CanFloat():
+		n, ok := value.(float64)
+		if whole, isWhole := value.(int64); isWhole {
+			n, ok = float64(whole), true
+		}
+		if !ok {
+			d.wrongType(path, value, "a number", "2.5")
+			return
+		}
+		if d.inRange(path, n, strconv.FormatFloat(n, 'g', -1, 64), rules) {
+			into.SetFloat(n)
+		}
+	default:
+		d.fault(path, "can not be configured", "this is a fault of creel: "+into.Type().String())
+	}
+}
+
+func (d *decoder) choice(path, text string, choices []string) {
+	hint := "one of: " + strings.Join(choices, ", ")
+	if near := nearest(text, choices); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	d.fault(path, strconv.Quote(text)+" is not known here", hint)
+}
+
+// inRange applies the tags min, max and oneof of a number's field.
+func (d *decoder) inRange(path string, n float64, text string, rules reflect.StructTag) bool {
+	if choices := rules.Get("oneof"); choices != "" {
+		if !slices.Contains(strings.Split(choices, ","), text) {
+			d.fault(path, text+" is not allowed here", "one of: "+strings.ReplaceAll(choices, ",", ", "))
+			return false
+		}
+	}
+	for _, bound := range []struct {
+		tag   string
+		wrong func(limit float64) bool
+		words string
+	}{
+		{"min", func(limit float64) bool { return !(n >= limit) }, "is too small: at least "},
+		{"max", func(limit float64) bool { return !(n <= limit) }, "is too large: at most "},
+	} {
+		limit, err := strconv.ParseFloat(rules.Get(bound.tag), 64)
+		if err == nil && bound.wrong(limit) {
+			d.fault(path, text+" "+bound.words+rules.Get(bound.tag), "leave the key out for its default")
+			return false
+		}
+	}
+	return true
+}
+
+// unknown reports a key that nobody reads, and where it may have been meant
+// to stand.
+func (d *decoder) unknown(path, key string, fields map[string]reflect.StructField) {
+	known := sortedKeys(fields)
+	hint := ""
+	if near := nearest(key, known); near != "" {
+		hint = "did you mean " + near + "?"
+	} else if homes := d.homesOf(key); len(homes) > 0 {
+		hint = "it belongs " + strings.Join(homes, " or ")
+	} else if path != "" {
+		hint = "known here: " + strings.Join(known, ", ")
+	} else {
+		hint = "known at the top: " + strings.Join(known, ", ")
+	}
+	d.fault(Join(path, key), "unknown key", hint)
+}
+
+// homesOf lists the tables that have a key of that name.
+func (d *decoder) homesOf(key string) []string {
+	var homes []string
+	var visit func(of reflect.Type, header string, depth int)
+	visit = func(of reflect.Type, header string, depth int) {
+		for of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		switch {
+		case depth > 4:
+		case of.Kind() == reflect.Map:
+			visit(of.Elem(), header+".NAME", depth+1)
+		case of.Kind() == reflect.Slice:
+			visit(of.Elem(), "["+header+"]", depth+1)
+		case of.Kind() == reflect.Struct && !isText(of):
+			fields := fieldsOf(of)
+			if _, ok := fields[key]; ok {
+				if header == "" {
+					homes = append(homes, "at the top of the file, above the first [table]")
+				} else {
+					homes = append(homes, "in ["+header+"]")
+				}
+			}
+			for _, name := range sortedKeys(fields) {
+				below := strings.Trim(strings.Trim(header, "[]")+"."+name, ".")
+				visit(fields[name].Type, below, depth+1)
+			}
+		}
+	}
+	visit(d.root, "", 0)
+	return slices.Compact(homes)
+}
+
+// fieldsOf lists the keys of a struct.
+func fieldsOf(of reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	for _, field := range reflect.VisibleFields(of) {
+		if !field.IsExported() || field.Anonymous {
+			continue
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
+		if name == "" {
+			name = strings.ToLower(field.Name)
+		}
+		if name != "-" {
+			fields[name] = field
+		}
+	}
+	return fields
+}
+
+// isText tells whether a type is written as text although it is a struct or
+// a number.
+func isText(of reflect.Type) bool {
+	return reflect.PointerTo(of).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+func sortedKeys[V any](of map[string]V) []string {
+	keys := make([]string, 0, len(of))
+	for key := range of {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// plainPath is a path as a table's header spells it: without indices.
+func plainPath(path string) string {
+	for {
+		open := strings.IndexByte(path, '[')
+		shut := strings.IndexByte(path, ']')
+		if open < 0 || shut < open {
+			return path
+		}
+		path = path[:open] + path[shut+1:]
+	}
+}
+
+// kindOf names the type of a TOML value for people.
+func kindOf(value any) string {
+	switch value.(type) {
+	case string:
+		return "text"
+	case int64:
+		return "a whole number"
+	case float64:
+		return "a number with a fraction"
+	case bool:
+		return "true or false"
+	case time.Time:
+		return "a date or time"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	case []map[string]any:
+		return "a list of tables"
+	}
+	return fmt.Sprintf("%T", value)
+}
