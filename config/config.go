@@ -5,12 +5,12 @@ package config
 // texts it may be (oneof), whether a duration or size may be 0 (zero). Rules
 // between values stand in validate.go.
 type Config struct {
-	Listen         string   `toml:"listen"`          // what senders reach: POST /in/<source>, GET /healthz
-	PublicURL      string   `toml:"public_url"`      // what they call it; schemes that sign the URL need it
-	Database       string   `toml:"database"`        // path of the SQLite file
-	TrustedProxies []string `toml:"trusted_proxies"` // CIDRs whose X-Forwarded-For is believed, for logs and the drawer
-	Grace          Duration `toml:"grace" zero:"ok"`           // how long a stop waits for what is in flight
-	MinFree        Size     `toml:"min_free" zero:"ok"`        // free disk space under which intake answers 503
+	Listen         string   `toml:"listen"`                                // what senders reach: POST /in/<source>, GET /healthz
+	PublicURL      string   `toml:"public_url"`                            // what they call it; schemes that sign the URL need it
+	Database       string   `toml:"database"`                              // path of the SQLite file
+	TrustedProxies []string `toml:"trusted_proxies"`                       // CIDRs whose X-Forwarded-For is believed, for logs and the drawer
+	Grace          Duration `toml:"grace" zero:"ok"`                       // how long a stop waits for what is in flight
+	MinFree        Size     `toml:"min_free" zero:"ok"`                    // free disk space under which intake answers 503
 	MaxConnections int      `toml:"max_connections" min:"1" max:"1000000"` // connections of senders at once
 
 	Admin        Admin                  `toml:"admin"`
@@ -33,15 +33,15 @@ type Admin struct {
 
 // Log says how log lines look.
 type Log struct {
-	Level  string `toml:"level" oneof:"debug,info,warn,error"`  // debug, info, warn, error
-	Format string `toml:"format" oneof:"auto,json,text"` // auto (readable at a terminal, JSON elsewhere), json, text
+	Level  string `toml:"level" oneof:"debug,info,warn,error"` // debug, info, warn, error
+	Format string `toml:"format" oneof:"auto,json,text"`       // auto (readable at a terminal, JSON elsewhere), json, text
 }
 
 // Worker bounds the application of rules.
 type Worker struct {
-	Retry   string   `toml:"retry"`   // the retry policy of events
-	Batch   int      `toml:"batch" min:"1" max:"1000"`   // events claimed at once
-	Timeout Duration `toml:"timeout"` // how long one event's rules may run
+	Retry   string   `toml:"retry"`                    // the retry policy of events
+	Batch   int      `toml:"batch" min:"1" max:"1000"` // events claimed at once
+	Timeout Duration `toml:"timeout"`                  // how long one event's rules may run
 }
 
 // SMTP is the mail server. Mail itself comes with the email effect.
@@ -64,15 +64,15 @@ type Source struct {
 	Secrets         []Secret          `toml:"secrets"`
 	AwaitSecret     bool              `toml:"await_secret"` // no secret yet: probes are answered, every POST gets 503
 	AllowWeakSecret bool              `toml:"allow_weak_secret"`
-	PublicURL       string            `toml:"public_url"` // the exact URL registered with the sender
-	Forward         StringList        `toml:"forward"`    // short for a rule that forwards all events
-	Ignore          []string          `toml:"ignore"`     // type globs: acknowledged, kept without body
-	Mode            string            `toml:"mode" oneof:"any,live,test"`       // any, live, test
+	PublicURL       string            `toml:"public_url"`                 // the exact URL registered with the sender
+	Forward         StringList        `toml:"forward"`                    // short for a rule that forwards all events
+	Ignore          []string          `toml:"ignore"`                     // type globs: acknowledged, kept without body
+	Mode            string            `toml:"mode" oneof:"any,live,test"` // any, live, test
 	MaxBody         Size              `toml:"max_body"`
 	DuplicateStatus int               `toml:"duplicate_status" oneof:"200,409"` // 200 or 409
 	RejectStatus    int               `toml:"reject_status" min:"400" max:"499"`
 	ProbeStatus     int               `toml:"probe_status" oneof:"200,405"` // answer to HEAD and GET: 200 or 405
-	BodyWindow      *Duration         `toml:"body_window"`  // second key by body hash; "0s" switches it off
+	BodyWindow      *Duration         `toml:"body_window"`                  // second key by body hash; "0s" switches it off
 	Accounts        map[string]string `toml:"accounts"`
 	Index           []string          `toml:"index"`
 	Settings        map[string]string `toml:"settings"` // what a scheme asks for: verify_token, api_key, …

@@ -18,19 +18,21 @@ import (
 // their unit. Lines are filled in; File is left to the caller. What fits is
 // decoded even where something else does not.
 func DecodeStrict(data []byte, into any) Problems {
-	problems, _ := decodeText(data, into)
+	problems, _, _ := decodeText(data, into)
 	return problems
 }
 
-func decodeText(data []byte, into any) (Problems, lines) {
+// decodeText returns false where the text is not TOML, so that nothing was
+// decoded.
+func decodeText(data []byte, into any) (Problems, lines, bool) {
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	index, deep := scanLines(text)
 	if deep > 0 {
-		return Problems{{Line: deep, Message: fmt.Sprintf("more than %d levels inside one another", maxNesting)}}, index
+		return Problems{{Line: deep, Message: fmt.Sprintf("more than %d levels inside one another", maxNesting)}}, index, false
 	}
 	var tree map[string]any
 	if _, err := toml.Decode(text, &tree); err != nil {
-		return Problems{syntaxProblem(text, err)}, index
+		return Problems{syntaxProblem(text, err)}, index, false
 	}
 	target := reflect.ValueOf(into).Elem()
 	d := &decoder{root: target.Type()}
@@ -38,7 +40,7 @@ func decodeText(data []byte, into any) (Problems, lines) {
 	for i := range d.problems {
 		d.problems[i].Line = index.of(d.problems[i].Path)
 	}
-	return d.problems, index
+	return d.problems, index, true
 }
 
 // syntaxProblem says where a text stops being TOML, with the line itself

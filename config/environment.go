@@ -184,4 +184,3 @@ func fromOrchestrator(name string) bool {
 
 // isVariable tells whether a problem's path names an environment variable.
 func isVariable(path string) bool { return strings.HasPrefix(path, Prefix) }
-

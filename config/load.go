@@ -36,9 +36,9 @@ func Load(name string, env Environment) (*Config, *File, Problems) {
 	file := &File{Name: name, index: lines{}, from: map[string]string{}, bad: map[string]bool{}}
 	var problems Problems
 	if name != "" {
-		found := file.read(cfg)
-		if cfg.Sources == nil && cfg.Rules == nil && len(cfg.Destinations) == 0 && found.Err() != nil && len(found) == 1 && found[0].Path == "" {
-			return cfg, file, file.Locate(found) // nothing was read: more would be noise
+		found, read := file.read(cfg)
+		if !read {
+			return cfg, file, file.Locate(found) // more would be noise
 		}
 		problems = append(problems, found...)
 		cfg.resolvePaths(file.Folder)
@@ -75,25 +75,26 @@ func (f *File) Locate(problems Problems) Problems {
 // stands; 0 where none does.
 func (f *File) Line(path string) int { return f.index.of(path) }
 
-// read decodes the file over the defaults.
-func (f *File) read(cfg *Config) Problems {
+// read decodes the file over the defaults. It returns false where there is
+// nothing to decode: no file, or no TOML.
+func (f *File) read(cfg *Config) (Problems, bool) {
 	absolute, err := filepath.Abs(f.Name)
 	if err != nil {
-		return Problems{{Message: "the file's folder is unknown: " + err.Error()}}
+		return Problems{{Message: "the file's folder is unknown: " + err.Error()}}, false
 	}
 	f.Folder = filepath.Dir(absolute)
 	data, err := readRegular(f.Name, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Problems{{Message: "there is no such file", Hint: "name one with -c, or start from config.example.toml"}}
+		return Problems{{Message: "there is no such file", Hint: "name one with -c, or start from config.example.toml"}}, false
 	case errors.Is(err, fs.ErrPermission):
-		return Problems{{Message: "the file may not be read", Hint: fmt.Sprintf("creel runs as user id %d; give it the right to read the file", os.Getuid())}}
+		return Problems{{Message: "the file may not be read", Hint: fmt.Sprintf("creel runs as user id %d; give it the right to read the file", os.Getuid())}}, false
 	case err != nil:
-		return Problems{{Message: "the file can not be read: " + err.Error()}}
+		return Problems{{Message: "the file can not be read: " + err.Error()}}, false
 	}
-	var problems Problems
-	problems, f.index = decodeText(data, cfg)
-	return problems
+	problems, index, ok := decodeText(data, cfg)
+	f.index = index
+	return problems, ok
 }
 
 // exposed warns where others on the machine can read secrets that stand in

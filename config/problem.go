@@ -116,14 +116,17 @@ func (ps Problems) filter(keep func(Problem) bool) Problems {
 }
 
 // Join writes the path of a key inside a table, quoted where TOML needs that.
-func Join(table, key string) string {
-	if !bare(key) {
-		key = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(key) + `"`
+func Join(table string, keys ...string) string {
+	for _, key := range keys {
+		if !bare(key) {
+			key = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(key) + `"`
+		}
+		if table != "" {
+			table += "."
+		}
+		table += key
 	}
-	if table == "" {
-		return key
-	}
-	return table + "." + key
+	return table
 }
 
 // Item writes the path of an element of a list.

@@ -211,13 +211,13 @@ func (v *validator) rule(at string, r *Rule) {
 		v.fault(Join(at, "name"), "is missing", "a rule's name is its identity: it stands in verdicts, and keys are made of it")
 	}
 	for i, pattern := range r.Match.Source {
-		v.matched(Join(at, "match.source"), i, len(r.Match.Source), pattern)
+		v.matched(Join(at, "match", "source"), i, len(r.Match.Source), pattern)
 	}
 	for i, pattern := range r.Match.Types {
-		v.glob(Item(Join(at, "match.types"), i), pattern)
+		v.glob(Item(Join(at, "match", "types"), i), pattern)
 	}
 	if r.Forward != nil {
-		to := Join(Join(at, "forward"), "to")
+		to := Join(at, "forward", "to")
 		if len(r.Forward.To) == 0 {
 			v.fault(to, "is missing", `name a destination, such as to = "app"`)
 		}
@@ -315,7 +315,7 @@ func (v *validator) destination(name string, d Destination) {
 	}
 	for _, header := range sortedKeys(d.Headers) {
 		if !headerName.MatchString(header) {
-			v.fault(Join(Join(at, "headers"), header), "is not the name of a header", "use letters, digits and hyphens")
+			v.fault(Join(at, "headers", header), "is not the name of a header", "use letters, digits and hyphens")
 		}
 	}
 	for i, header := range d.PassHeaders {
