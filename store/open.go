@@ -1,0 +1,106 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// locate makes the path absolute and sees that its directory can hold a
+// database: it exists, is on a local disk, and is writable where write is
+// asked for.
+func locate(path string, write bool) (string, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", path, err)
+	}
+	if real, err := filepath.EvalSymlinks(full); err == nil {
+		full = real // the WAL and the lock lie beside the file itself
+	}
+	dir := filepath.Dir(full)
+	switch stat, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("directory %s does not exist: create it, writable for the server's user alone (mode 0700)", dir)
+	case err != nil:
+		return "", fmt.Errorf("look at directory %s: %w", dir, err)
+	case !stat.IsDir():
+		return "", fmt.Errorf("%s is not a directory: set database to a path inside one", dir)
+	}
+	if stat, err := os.Stat(full); err == nil && !stat.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a file: set database to the path of a file", full)
+	}
+	if write {
+		return full, localDisk(dir)
+	}
+	return full, nil
+}
+
+// create makes an empty database file that nobody else may read; SQLite gives
+// its WAL and index the same mode. The directory is synced, so that the name
+// outlives a power loss. An existing file is left as it is.
+func create(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return whatToDo(path, fmt.Errorf("create %s: %w", path, err))
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("create %s: %w", path, err)
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("open directory %s: %w", dir, err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync directory %s: %w", dir, err)
+	}
+	return nil
+}
+
+// openWriter opens the write connection and reads its settings back.
+func openWriter(dsn string, o Options) (*connection, error) {
+	c, err := connect(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if err = verify(c, writerSettings(o.BusyTimeout)); err == nil {
+		err = verifyVersion(c)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// whatToDo completes an error of opening with the path and a next step.
+func whatToDo(path string, err error) error {
+	dir := filepath.Dir(path)
+	switch resultCode(err) & 0xff {
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%s: %w: %w: set database to another path, or restore a backup", path, ErrForeign, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("%s: %w: %w: keep a copy of it and of its -wal file, then restore a backup", path, ErrCorrupt, err)
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("%s: %w: another program holds it: find it with fuser", path, err)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		return fmt.Errorf("%s: %w: the server's user (uid %d) needs to write the file, its -wal and -shm, and directory %s",
+			path, err, os.Getuid(), dir)
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("%s: %w: make room on the disk of %s", path, err, dir)
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnlyDisk) {
+		return fmt.Errorf("%w: the server's user (uid %d) needs to write directory %s", err, os.Getuid(), dir)
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"creel/event"
+)
+
+const (
+	readers    = 4
+	readBudget = 5 * time.Second
+)
+
+// Reader is the reading side of a database: a small pool of read-only
+// connections. Each read has a time budget, because a long one keeps the WAL
+// from starting over.
+type Reader struct {
+	db         *sql.DB
+	path       string
+	mu         sync.Mutex
+	statements map[string]*sql.Stmt
+}
+
+// OpenRead opens a database for plain reads, beside a running server or
+// without one. It never creates, migrates or changes anything; a schema that
+// it does not know is ErrOlder or ErrNewer.
+func OpenRead(ctx context.Context, path string) (*Reader, error) {
+	if err := prepareLibrary(); err != nil {
+		return nil, fmt.Errorf("open store for reading: %w", err)
+	}
+	full, err := locate(path, false)
+	if err != nil {
+		return nil, fmt.Errorf("open store for reading: %w", err)
+	}
+	if _, err := os.Stat(full); errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open store for reading: %s does not exist: start creel serve once, or set database", full)
+	}
+	r, err := newReader(ctx, full, 2*time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("open store for reading: %w", whatToDo(full, err))
+	}
+	if err := r.known(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store for reading: %w", whatToDo(full, err)), r.Close())
+	}
+	return r, nil
+}
+
+// newReader opens the pool and one connection of it, to see that it works.
+// Each connection, also one that replaces a failed one, gets its settings by
+// the data source name.
+func newReader(ctx context.Context, path string, busy time.Duration, extra ...string) (*Reader, error) {
+	connector, err := sqlite.NewConnector(dataSource(path, readerSettings(busy), append(extra, "mode=ro")...))
+	if err != nil {
+		return nil, fmt.Errorf("name the reading connection: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(readers)
+	db.SetMaxIdleConns(readers)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open a reading connection: %w", err), db.Close())
+	}
+	return &Reader{db: db, path: path, statements: map[string]*sql.Stmt{}}, nil
+}
+
+// Close closes the pool.
+func (r *Reader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var failed error
+	for _, s := range r.statements {
+		failed = errors.Join(failed, s.Close())
+	}
+	clear(r.statements)
+	if err := errors.Join(failed, r.db.Close()); err != nil {
+		return fmt.Errorf("close readers: %w", err)
+	}
+	return nil
+}
+
+// rows runs one SELECT within the time budget and gives each row to scan.
+// Arguments are taken as bind takes them.
+func (r *Reader) rows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readBudget)
+	defer cancel()
+	s, err := r.prepare(ctx, query)
+	if err != nil {
+		return readError(err)
+	}
+	rows, err := s.QueryContext(ctx, values(args)...)
+	if err != nil {
+		return readError(err)
+	}
+	return drain(rows, scan)
+}
+
+// row runs one SELECT of one row; no row is event.ErrNotFound.
+func (r *Reader) row(ctx context.Context, query string, args []any, dest ...any) error {
+	found := false
+	err := r.rows(ctx, query, args, func(rows *sql.Rows) error {
+		if found {
+			return nil
+		}
+		found = true
+		return rows.Scan(dest...)
+	})
+	if err == nil && !found {
+		return event.ErrNotFound
+	}
+	return err
+}
+
+// snapshot runs several SELECTs on one state of the database, within one time
+// budget.
+func (r *Reader) snapshot(ctx context.Context, read func(snapshot) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readBudget)
+	defer cancel()
+	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return readError(err)
+	}
+	// Nothing was written: a rollback is the cheapest end.
+	defer func() { _ = tx.Rollback() }()
+	return read(snapshot{ctx, tx})
+}
+
+// snapshot is one state of the database.
+type snapshot struct {
+	ctx context.Context
+	tx  *sql.Tx
+}
+
+// rows is Reader.rows on the snapshot.
+func (s snapshot) rows(query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := s.tx.QueryContext(s.ctx, query, values(args)...)
+	if err != nil {
+		return readError(err)
+	}
+	return drain(rows, scan)
+}
+
+// row is Reader.row on the snapshot.
+func (s snapshot) row(query string, args []any, dest ...any) error {
+	err := s.tx.QueryRowContext(s.ctx, query, values(args)...).Scan(dest...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return event.ErrNotFound
+	}
+	return readError(err)
+}
+
+func drain(rows *sql.Rows, scan func(*sql.Rows) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return readError(rows.Err())
+}
+
+// prepare keeps the few fixed texts compiled; texts that filters put together
+// are compiled each time they come first, and kept too.
+func (r *Reader) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.statements[query]; ok {
+		return s, nil
+	}
+	s, err := r.db.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	r.statements[query] = s
+	return s, nil
+}
+
+func values(args []any) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		out[i] = value(a)
+	}
+	return out
+}
+
+// readError names the operation; trouble of the store wraps ErrUnavailable.
+func readError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if damageOf(err) > unitOnly || errors.Is(err, context.DeadlineExceeded) {
+		return unavailable("read", err)
+	}
+	return fmt.Errorf("read: %w", err)
+}
