@@ -85,6 +85,19 @@ func (c *connection) prepare(sql string) (*statement, error) {
 	return s, nil
 }
 
+// sqlAsk fails inside a transaction and opens one outside, without any lock:
+// the driver does not export sqlite3_get_autocommit.
+const sqlAsk = "BEGIN DEFERRED"
+
+// inTransaction tells whether a transaction is open.
+func (c *connection) inTransaction() bool {
+	if _, err := c.exec(sqlAsk, nil); err != nil {
+		return refusesNesting(err)
+	}
+	_, _ = c.exec(sqlRollback, nil) // the one that the question opened
+	return false
+}
+
 // value runs a statement that gives one value, a PRAGMA for example.
 func (c *connection) value(sql string) (driver.Value, error) {
 	t := tx{c: c}

@@ -67,17 +67,8 @@ func damageOf(err error) damage {
 	return unitOnly
 }
 
-// mayEndTransaction tells whether SQLite may have rolled the whole transaction
-// back with this error (https://www.sqlite.org/lang_transaction.html, section
-// on responses to errors). A constraint does so only under ON CONFLICT
-// ROLLBACK, which the writer finds out by asking.
-func mayEndTransaction(err error) bool {
-	switch resultCode(err) & 0xff {
-	case sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_ABORT:
-		return true
-	}
-	return damageOf(err) > unitOnly
-}
+// refusesNesting tells whether BEGIN failed because a transaction is open.
+func refusesNesting(err error) bool { return resultCode(err) == sqlite3.SQLITE_ERROR }
 
 // resultCode is the extended result code of a driver error, 0 for any other.
 func resultCode(err error) int {

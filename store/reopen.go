@@ -20,6 +20,9 @@ type trouble struct {
 	damage damage
 }
 
+// errBroken says why a store that saw a failed sync answers nothing any more.
+var errBroken = fmt.Errorf("a sync to disk failed, restart after checking the disk: %w", event.ErrUnavailable)
+
 // note remembers an error that is the store's, not the unit's. A failed sync
 // is final (the kernel may have dropped the pages and will call the next sync
 // a success): the store is told to be left, once, through Fatal.

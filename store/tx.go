@@ -16,11 +16,9 @@ var errTransactionOver = errors.New("the transaction is over")
 // writer's goroutine and is dead when the unit's function has returned.
 type tx struct {
 	c *connection
-	// err is the error that may have ended the transaction.
+	// err is the error after which this unit can not succeed any more: it
+	// ended the transaction, or it is the store's.
 	err error
-	// touched says that a statement of this unit failed, so that the writer
-	// has to ask whether the transaction is still open.
-	touched bool
 }
 
 // bound is a statement's arguments, ready for the driver.
@@ -119,10 +117,11 @@ func (t *tx) queryBound(sql string, args bound, scan func(row) error) (err error
 	}
 }
 
-// note remembers that a statement failed.
+// note remembers an error that the unit must not pass over. Which errors end
+// the whole transaction depends on more than their code
+// (https://www.sqlite.org/lang_transaction.html), so the connection is asked.
 func (t *tx) note(err error) error {
-	t.touched = true
-	if mayEndTransaction(err) {
+	if damageOf(err) > unitOnly || !t.c.inTransaction() {
 		t.err = err
 	}
 	return err

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
-
-	"creel/event"
 )
 
 const (
@@ -29,9 +27,6 @@ const (
 	sqlSavepoint = "SAVEPOINT unit"
 	sqlUndoUnit  = "ROLLBACK TO unit"
 	sqlKeepUnit  = "RELEASE unit"
-	// sqlAsk fails inside a transaction and opens one, without any lock,
-	// outside: the driver does not export sqlite3_get_autocommit.
-	sqlAsk = "BEGIN DEFERRED"
 )
 
 // errPanicked wraps what a unit's function panicked with.
@@ -121,10 +116,7 @@ func (w *writer) together(intakes int) {
 			w.batch, w.results = w.batch[:i], w.results[:i]
 			break
 		}
-		failure, touched := w.run(u)
-		if failure == nil && touched && !w.open() {
-			failure = errTransactionOver
-		}
+		failure := w.run(u)
 		if failure == nil {
 			continue
 		}
@@ -154,10 +146,7 @@ func (w *writer) oneSavepointEach() {
 			w.alone(err)
 			return
 		}
-		failure, touched := w.run(u)
-		if failure == nil && touched && !w.open() {
-			failure = errTransactionOver
-		}
+		failure := w.run(u)
 		if failure != nil {
 			w.results[i] = answerOf(failure)
 			if err := w.plain(sqlUndoUnit); err != nil {
@@ -203,11 +192,7 @@ func (w *writer) transact(run func(*tx) error) error {
 		w.store.note(err)
 		return err
 	}
-	failure, touched := w.run(&unit{run: run})
-	if failure == nil && touched && !w.open() {
-		failure = errTransactionOver
-	}
-	if failure != nil {
+	if failure := w.run(&unit{run: run}); failure != nil {
 		w.rollback()
 		w.store.note(failure)
 		return failure
@@ -265,34 +250,23 @@ func (w *writer) failAll(first int, err error) {
 }
 
 // run runs a unit's function. A panic is the unit's failure, with its stack.
-func (w *writer) run(u *unit) (failure error, touched bool) {
+func (w *writer) run(u *unit) (failure error) {
 	t := tx{c: w.conn}
 	defer func() {
 		if r := recover(); r != nil {
-			failure, touched = fmt.Errorf("%w: %v\n%s", errPanicked, r, debug.Stack()), true
+			failure = fmt.Errorf("%w: %v\n%s", errPanicked, r, debug.Stack())
 		}
 	}()
-	failure = u.run(&t)
-	if failure == nil && t.err != nil {
-		// The function went on after an error that may have undone its work.
-		failure = t.err
+	if err := u.run(&t); err != nil {
+		return err
 	}
-	return failure, t.touched
-}
-
-// open tells whether a transaction is open.
-func (w *writer) open() bool {
-	if w.plain(sqlAsk) != nil {
-		return true
-	}
-	_ = w.plain(sqlRollback) // the one that the question opened
-	return false
+	return t.err // the function went on after it
 }
 
 // rollback ends the transaction if one is open. Where even that fails the
 // connection can not be used any more, which the next BEGIN finds out.
 func (w *writer) rollback() {
-	if err := w.plain(sqlRollback); err != nil && w.open() {
+	if err := w.plain(sqlRollback); err != nil && w.conn.inTransaction() {
 		w.store.fail(err, max(storeWide, damageOf(err)))
 	}
 }
@@ -301,6 +275,3 @@ func (w *writer) plain(sql string) error {
 	_, err := w.conn.exec(sql, nil)
 	return err
 }
-
-// errBroken says why a store that saw a failed sync answers nothing any more.
-var errBroken = fmt.Errorf("a sync to disk failed, restart after checking the disk: %w", event.ErrUnavailable)
