@@ -14,7 +14,9 @@ type Document struct {
 	json    []byte // what body means
 	err     error  // why there is no json
 	ready   bool   // json and err are set
-	checked bool   // json was read to its end once and is valid
+	checked bool   // json was read to its end once
+	broken  error  // what is wrong with json, once checked
+	members []member
 }
 
 // NewDocument makes a document of a payload. Nothing is read yet.
@@ -45,18 +47,37 @@ func (d *Document) Get(p Path) (Value, bool, error) {
 }
 
 func (d *Document) getBody(p Path) (Value, bool, error) {
-	data, err := d.body()
-	if err != nil {
-		return Value{}, false, at(p.text, err)
+	if err := d.Check(); err != nil {
+		return Value{}, false, placed(p.text, err)
 	}
-	f := finder{scanner: scanner{data: data}, path: p}
+	if d.members != nil && len(p.steps) > 0 {
+		return d.getMember(p)
+	}
+	f := finder{scanner: scanner{data: d.json}, path: p}
 	if err := f.find(p.steps); err != nil {
 		return Value{}, false, placed(p.text, err)
 	}
-	if err := f.end(); err != nil {
-		return Value{}, false, at(p.text, err)
+	return f.value, f.found, nil
+}
+
+// getMember follows a path from the index.
+func (d *Document) getMember(p Path) (Value, bool, error) {
+	f := finder{path: p}
+	for i, m := range d.members {
+		if !sameName(m.name, p.steps[0].name) {
+			continue
+		}
+		for _, other := range d.members[i+1:] {
+			if sameName(other.name, p.steps[0].name) {
+				return Value{}, false, at(p.before(len(p.steps)-1), ErrDuplicateMember)
+			}
+		}
+		f.scanner = scanner{data: m.value, depth: 1}
+		if err := f.find(p.steps[1:]); err != nil {
+			return Value{}, false, placed(p.text, err)
+		}
+		break
 	}
-	d.checked = true
 	return f.value, f.found, nil
 }
 
@@ -64,18 +85,26 @@ func (d *Document) getBody(p Path) (Value, bool, error) {
 // Members written twice are no error here, only where they are used.
 func (d *Document) Check() error {
 	data, err := d.body()
-	if err != nil || d.checked {
+	if err != nil {
 		return err
+	}
+	if d.checked {
+		return d.broken
 	}
 	s := scanner{data: data}
-	if err := s.skip(); err != nil {
-		return err
+	if s.peek() == '{' {
+		d.members, err = s.members()
+	} else {
+		err = s.skip()
 	}
-	if err := s.end(); err != nil {
-		return err
+	if err == nil {
+		err = s.end()
 	}
-	d.checked = true
-	return nil
+	if err != nil {
+		d.members = nil
+	}
+	d.checked, d.broken = true, err
+	return err
 }
 
 // Body is the text that body paths walk: the part of the request that the

@@ -2,6 +2,7 @@ package path
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -153,13 +154,48 @@ var bench = []byte(`{"object":"event","api_version":"2026-01-01","created":17000
 	`],"customer":"cus_1"}},"livemode":false,"type":"invoice.paid","id":"evt_1M2abc"}`)
 
 func BenchmarkGet(b *testing.B) {
-	d := NewDocument(event.Payload{Body: bench})
 	p := parsed(b, "body.id")
 	b.SetBytes(int64(len(bench)))
 	b.ReportAllocs()
 	for b.Loop() {
+		d := NewDocument(event.Payload{Body: bench})
 		if _, ok, err := d.Get(p); !ok || err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkGetFive(b *testing.B) {
+	var paths []Path
+	for _, place := range []string{"body.id", "body.type", "body.account", "body.data.object.id", "body.created"} {
+		paths = append(paths, parsed(b, place))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		d := NewDocument(event.Payload{Body: bench})
+		for _, p := range paths {
+			if _, _, err := d.Get(p); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestGetInAnObjectWithManyMembers(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 3 * maxIndex {
+		fmt.Fprintf(&b, `,"m%d":%d`, i, i)
+	}
+	for _, tail := range []string{"", `,"m3":0`} {
+		d := NewDocument(event.Payload{Body: []byte("{" + b.String()[1:] + tail + "}")})
+		for _, name := range []string{"0", "63", "64", "150", "191"} {
+			if value, ok, err := d.Get(parsed(t, "body.m"+name)); err != nil || !ok || value.Text() != name {
+				t.Errorf("m%s = %q, %v, %v", name, value.Text(), ok, err)
+			}
+		}
+		if _, _, err := d.Get(parsed(t, "body.m3")); errors.Is(err, ErrDuplicateMember) != (tail != "") {
+			t.Errorf("m3 with %q behind it: %v", tail, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package path
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // MaxDepth is how deep arrays and objects may stand inside one another.
@@ -23,11 +24,15 @@ func (s *scanner) broken() error {
 
 // peek skips white space and gives the byte that stands there, 0 at the end.
 func (s *scanner) peek() byte {
+	if s.pos < len(s.data) && s.data[s.pos] > ' ' {
+		return s.data[s.pos]
+	}
+	return s.peekSpace()
+}
+
+func (s *scanner) peekSpace() byte {
 	for s.pos < len(s.data) {
 		c := s.data[s.pos]
-		if c > ' ' {
-			return c
-		}
 		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 			return c
 		}
@@ -187,52 +192,47 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// plain tells whether none of eight bytes is a quote, a backslash or a
-// control character. It may say no without need, never yes.
-func plain(w uint64) bool {
+// special marks the high bit of the first byte of eight that is a quote, a
+// backslash or a control character; bytes behind it may be marked without
+// need. 0 says that there is none.
+func special(w uint64) uint64 {
 	quote := w ^ ('"' * eachByte)
 	slash := w ^ ('\\' * eachByte)
 	below := (w - ' '*eachByte) &^ w
-	return (((quote-eachByte)&^quote)|((slash-eachByte)&^slash)|below)&highBits == 0
+	return (((quote - eachByte) &^ quote) | ((slash - eachByte) &^ slash) | below) & highBits
 }
 
 // skipString moves past the string whose opening quote stands at pos.
 func (s *scanner) skipString() error {
 	data, i := s.data, s.pos+1
 	for {
-		for i+8 <= len(data) && plain(binary.LittleEndian.Uint64(data[i:])) {
+		for i+8 <= len(data) {
+			if mark := special(binary.LittleEndian.Uint64(data[i:])); mark != 0 {
+				i += bits.TrailingZeros64(mark) >> 3
+				break
+			}
 			i += 8
 		}
-		for n := 0; n < 8; n++ {
-			if i >= len(data) {
-				s.pos = len(data)
-				return s.broken()
-			}
-			switch c := data[i]; {
-			case c == '"':
-				s.pos = i + 1
-				return nil
-			case c < ' ':
-				s.pos = i
-				return s.broken()
-			case c == '\\':
-				size := escapeSize(data[i:])
-				if size == 0 {
-					s.pos = i
-					return s.broken()
-				}
-				i += size
-			default:
-				i++
-			}
+		for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= ' ' {
+			i++
 		}
+		if i < len(data) && data[i] == '"' {
+			s.pos = i + 1
+			return nil
+		}
+		size := escapeSize(data[i:])
+		if size == 0 {
+			s.pos = i
+			return s.broken()
+		}
+		i += size
 	}
 }
 
 // escapeSize is the length of the escape at the start of data, 0 where it is
 // none.
 func escapeSize(data []byte) int {
-	if len(data) < 2 {
+	if len(data) < 2 || data[0] != '\\' {
 		return 0
 	}
 	switch data[1] {

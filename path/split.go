@@ -50,7 +50,6 @@ func (d *Document) Each(split Split) (elements []Element, missed int, err error)
 	if err := e.end(); err != nil {
 		return nil, 0, at(split.path.text, err)
 	}
-	d.checked = true
 	return e.elements, e.missed, nil
 }
 
