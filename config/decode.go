@@ -54,11 +54,16 @@ func syntaxProblem(text string, err error) Problem {
 	if all := strings.Split(text, "\n"); at.Position.Line >= 1 && at.Position.Line <= len(all) {
 		line = strings.TrimSpace(all[at.Position.Line-1])
 	}
+	why := strings.TrimSuffix(at.Message, ".")
 	if key, _, _ := strings.Cut(line, "="); mayHide(key) || mayHide(at.LastKey) {
+		if !strings.HasSuffix(why, "has already been defined") {
+			why = "texts stand in quotes, keys and numbers without"
+		}
 		return Problem{
-			Line: at.Position.Line, Path: at.LastKey,
-			Message: fmt.Sprintf("the file is not TOML at column %d", at.Position.Col),
-			Hint:    "texts stand in quotes, keys without; the line is not shown because a secret may stand in it",
+			Line:    at.Position.Line,
+			Path:    at.LastKey,
+			Message: fmt.Sprintf("the file is not TOML at column %d: %s", at.Position.Col, why),
+			Hint:    "the line is not shown because a secret may stand in it",
 		}
 	}
 	if len(line) > 120 {
@@ -66,7 +71,7 @@ func syntaxProblem(text string, err error) Problem {
 	}
 	return Problem{
 		Line:    at.Position.Line,
-		Message: fmt.Sprintf("the file is not TOML at column %d: %s: %s", at.Position.Col, at.Message, strconv.QuoteToGraphic(line)),
+		Message: fmt.Sprintf("the file is not TOML at column %d: %s: %s", at.Position.Col, why, strconv.QuoteToGraphic(line)),
 	}
 }
 
@@ -88,7 +93,7 @@ func (d *decoder) fault(path, message, hint string) {
 }
 
 func (d *decoder) wrongType(path string, value any, want, example string) {
-	d.fault(path, fmt.Sprintf("is %s, must be %s", kindOf(value), want), "for example "+example)
+	d.fault(path, fmt.Sprintf("is %s, must be %s", kindOf(value), want), "write it as "+example)
 }
 
 // defaulted is what fills itself with defaults before a file's keys are read
@@ -258,7 +263,7 @@ func (d *decoder) list(path string, value any, into reflect.Value, rules reflect
 			d.fault(path, "is "+kindOf(value)+", must be a list of tables", "write [["+plainPath(path)+"]] with double brackets; a name goes inside as name = \"…\"")
 			return
 		}
-		d.wrongType(path, value, "a list", `["…"]`)
+		d.wrongType(path, value, "a list", `["…"], in brackets`)
 		return
 	}
 	list := reflect.MakeSlice(into.Type(), 0, len(elements))
@@ -284,7 +289,7 @@ func (d *decoder) plain(path string, value any, into reflect.Value, rules reflec
 	case into.Kind() == reflect.String:
 		text, ok := value.(string)
 		if !ok {
-			d.wrongType(path, value, "text", `"…"`)
+			d.wrongType(path, value, "text", `"…", in quotes`)
 			return
 		}
 		if choices := rules.Get("oneof"); choices != "" && !slices.Contains(strings.Split(choices, ","), text) {
@@ -295,14 +300,14 @@ func (d *decoder) plain(path string, value any, into reflect.Value, rules reflec
 	case into.Kind() == reflect.Bool:
 		truth, ok := value.(bool)
 		if !ok {
-			d.wrongType(path, value, "true or false", "true")
+			d.wrongType(path, value, "true or false", "true, without quotes")
 			return
 		}
 		into.SetBool(truth)
 	case into.CanInt():
 		n, ok := value.(int64)
 		if !ok {
-			d.wrongType(path, value, "a whole number", "8")
+			d.wrongType(path, value, "a whole number", "8, without quotes")
 			return
 		}
 		if into.OverflowInt(n) {
@@ -318,7 +323,7 @@ func (d *decoder) plain(path string, value any, into reflect.Value, rules reflec
 			n, ok = float64(whole), true
 		}
 		if !ok {
-			d.wrongType(path, value, "a number", "2.5")
+			d.wrongType(path, value, "a number", "2.5, without quotes")
 			return
 		}
 		if d.inRange(path, n, strconv.FormatFloat(n, 'g', -1, 64), rules) {
@@ -360,89 +365,6 @@ func (d *decoder) inRange(path string, n float64, text string, rules reflect.Str
 		}
 	}
 	return true
-}
-
-// unknown reports a key that nobody reads, and where it may have been meant
-// to stand.
-func (d *decoder) unknown(path, key string, fields map[string]reflect.StructField) {
-	known := sortedKeys(fields)
-	hint := ""
-	if near := nearest(key, known); near != "" {
-		hint = "did you mean " + near + "?"
-	} else if homes := d.homesOf(key); len(homes) > 0 {
-		hint = "it belongs " + strings.Join(homes, " or ")
-	} else if path != "" {
-		hint = "known here: " + strings.Join(known, ", ")
-	} else {
-		hint = "known at the top: " + strings.Join(known, ", ")
-	}
-	d.fault(Join(path, key), "unknown key", hint)
-}
-
-// homesOf lists the tables that have a key of that name.
-func (d *decoder) homesOf(key string) []string {
-	var homes []string
-	var visit func(of reflect.Type, header string, depth int)
-	visit = func(of reflect.Type, header string, depth int) {
-		for of.Kind() == reflect.Pointer {
-			of = of.Elem()
-		}
-		switch {
-		case depth > 4:
-		case of.Kind() == reflect.Map:
-			visit(of.Elem(), header+".NAME", depth+1)
-		case of.Kind() == reflect.Slice:
-			visit(of.Elem(), "["+header+"]", depth+1)
-		case of.Kind() == reflect.Struct && !isText(of):
-			fields := fieldsOf(of)
-			if _, ok := fields[key]; ok {
-				if header == "" {
-					homes = append(homes, "at the top of the file, above the first [table]")
-				} else {
-					homes = append(homes, "in ["+header+"]")
-				}
-			}
-			for _, name := range sortedKeys(fields) {
-				below := strings.Trim(strings.Trim(header, "[]")+"."+name, ".")
-				visit(fields[name].Type, below, depth+1)
-			}
-		}
-	}
-	visit(d.root, "", 0)
-	return slices.Compact(homes)
-}
-
-// fieldsOf lists the keys of a struct.
-func fieldsOf(of reflect.Type) map[string]reflect.StructField {
-	fields := map[string]reflect.StructField{}
-	for _, field := range reflect.VisibleFields(of) {
-		if !field.IsExported() || field.Anonymous {
-			continue
-		}
-		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
-		if name == "" {
-			name = strings.ToLower(field.Name)
-		}
-		if name != "-" {
-			fields[name] = field
-		}
-	}
-	return fields
-}
-
-// isText tells whether a type is written as text although it is a struct or
-// a number.
-func isText(of reflect.Type) bool {
-	return reflect.PointerTo(of).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
-}
-
-func sortedKeys[V any](of map[string]V) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // plainPath is a path as a table's header spells it: without indices.

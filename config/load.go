@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 )
 
 // maxFile bounds a configuration file, in bytes.
@@ -22,7 +21,7 @@ type File struct {
 
 	index lines
 	from  map[string]string // key path to the environment variable that set it
-	bad   map[string]bool   // key paths whose value could not be read
+	told  map[string]bool   // key paths that have a fault already
 }
 
 // Load reads a configuration file, applies the CREEL_ variables of the
@@ -32,41 +31,81 @@ type File struct {
 // later steps can report their problems beside these; the configuration may
 // be used only where Problems.Err is nil.
 func Load(name string, env Environment) (*Config, *File, Problems) {
+	file := newFile(name)
+	if name == "" {
+		cfg, problems := file.load(nil, env)
+		return cfg, file, problems
+	}
+	data, problems := file.read()
+	if problems != nil {
+		return Default(), file, file.Locate(problems)
+	}
+	cfg, problems := file.load(data, env)
+	return cfg, file, append(problems, file.Locate(file.exposed(cfg))...).Sorted()
+}
+
+// Parse is Load for a text that is at hand. name stands in problems, and
+// relative paths start at its folder.
+func Parse(name string, data []byte, env Environment) (*Config, Problems) {
+	return newFile(name).load(data, env)
+}
+
+func newFile(name string) *File {
+	folder := filepath.Dir(name)
+	if absolute, err := filepath.Abs(folder); err == nil {
+		folder = absolute
+	}
+	return &File{Name: name, Folder: folder, index: lines{}, from: map[string]string{}, told: map[string]bool{}}
+}
+
+// load decodes the text over the defaults, then the environment over the
+// text, then checks what came of it.
+func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 	cfg := Default()
-	file := &File{Name: name, index: lines{}, from: map[string]string{}, bad: map[string]bool{}}
-	var problems Problems
-	if name != "" {
-		found, read := file.read(cfg)
-		if !read {
-			return cfg, file, file.Locate(found) // more would be noise
-		}
-		problems = append(problems, found...)
-		cfg.resolvePaths(file.Folder)
+	problems, index, ok := decodeText(data, cfg)
+	f.index = index
+	if !ok {
+		return Default(), f.Locate(problems) // more would be noise
 	}
-	problems = append(problems, file.override(cfg, env)...)
+	if f.Name != "" {
+		cfg.resolvePaths(f.Folder)
+	}
+	problems = append(problems, f.override(cfg, env)...)
+	bad := map[string]bool{}
 	for _, p := range problems {
-		file.bad[p.Path] = true
+		bad[p.Path] = true
 	}
-	problems = append(problems, validate(cfg, file.bad)...)
+	problems = append(problems, validate(cfg, bad)...)
 	problems = append(problems, checkSecrets(cfg, env)...)
-	problems = append(problems, file.exposed(cfg)...)
-	return cfg, file, file.Locate(problems)
+	located := f.Locate(problems)
+	for _, p := range problems.Faults() {
+		f.told[p.Path] = true
+	}
+	return cfg, located
 }
 
 // Locate fills in the file and line of problems that have none by their key
-// paths, and sorts them. Compile steps report without lines; this adds them.
+// paths, and sorts them. Steps that give a configuration its meaning report
+// without lines; this adds them, and drops faults of values that Load has
+// reported already.
 func (f *File) Locate(problems Problems) Problems {
-	out := make(Problems, len(problems))
-	for i, p := range problems {
-		if variable, ok := f.from[p.Path]; ok && p.File == "" && p.Line == 0 {
-			p.Path = variable
-		} else if p.File == "" && f.Name != "" && !isVariable(p.Path) {
+	var out Problems
+	for _, p := range problems {
+		if f.told[p.Path] && !p.Warning {
+			continue
+		}
+		variable := f.variableOf(p.Path)
+		switch {
+		case p.File != "" || isVariable(p.Path):
+		case variable != "":
+			p.Path, p.Line = variable, 0
+		case f.Name != "":
 			p.File = f.Name
 			if p.Line == 0 {
 				p.Line = f.Line(p.Path)
 			}
 		}
-		out[i] = p
+		out = append(out, p)
 	}
 	return out.Sorted()
 }
@@ -75,41 +114,40 @@ func (f *File) Locate(problems Problems) Problems {
 // stands; 0 where none does.
 func (f *File) Line(path string) int { return f.index.of(path) }
 
-// read decodes the file over the defaults. It returns false where there is
-// nothing to decode: no file, or no TOML.
-func (f *File) read(cfg *Config) (Problems, bool) {
-	absolute, err := filepath.Abs(f.Name)
-	if err != nil {
-		return Problems{{Message: "the file's folder is unknown: " + err.Error()}}, false
+// variableOf returns the environment variable that set a key, or the list
+// that an element stands in.
+func (f *File) variableOf(path string) string {
+	for ; path != ""; path = parent(path) {
+		if variable, ok := f.from[path]; ok {
+			return variable
+		}
 	}
-	f.Folder = filepath.Dir(absolute)
+	return ""
+}
+
+func (f *File) read() ([]byte, Problems) {
 	data, err := readRegular(f.Name, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Problems{{Message: "there is no such file", Hint: "name one with -c, or start from config.example.toml"}}, false
+		return nil, Problems{{Message: "there is no such file", Hint: "name one with -c, or start from config.example.toml"}}
 	case errors.Is(err, fs.ErrPermission):
-		return Problems{{Message: "the file may not be read", Hint: fmt.Sprintf("creel runs as user id %d; give it the right to read the file", os.Getuid())}}, false
+		return nil, Problems{{Message: "the file may not be read", Hint: fmt.Sprintf("creel runs as user id %d; give it the right to read the file", os.Getuid())}}
 	case err != nil:
-		return Problems{{Message: "the file can not be read: " + err.Error()}}, false
+		return nil, Problems{{Message: "the file can not be read: " + err.Error()}}
 	}
-	problems, index, ok := decodeText(data, cfg)
-	f.index = index
-	return problems, ok
+	return data, nil
 }
 
 // exposed warns where others on the machine can read secrets that stand in
 // the file itself.
 func (f *File) exposed(cfg *Config) Problems {
-	if f.Name == "" {
-		return nil
-	}
 	about, err := os.Stat(f.Name)
 	if err != nil || about.Mode().Perm()&0o044 == 0 {
 		return nil
 	}
 	var literal string
 	cfg.eachSecret(func(path string, s *Secret) {
-		if literal == "" && s.Literal() && f.from[path] == "" && !publicHeader(path) {
+		if literal == "" && s.Literal() && !publicHeader(path) {
 			literal = path
 		}
 	})
@@ -121,49 +159,4 @@ func (f *File) exposed(cfg *Config) Problems {
 		Message: fmt.Sprintf("other users can read this file (mode %04o) and secrets stand in it, such as %s", about.Mode().Perm(), literal),
 		Hint:    "chmod 600 " + f.Name,
 	}}
-}
-
-// resolvePaths makes the relative paths of a file start at its folder.
-func (c *Config) resolvePaths(folder string) {
-	if c.Database != "" && !filepath.IsAbs(c.Database) {
-		c.Database = filepath.Join(folder, c.Database)
-	}
-	c.eachSecret(func(_ string, s *Secret) { *s = s.under(folder) })
-}
-
-// eachSecret visits every secret of the configuration with its key path. What
-// visit writes is kept.
-func (c *Config) eachSecret(visit func(path string, s *Secret)) {
-	walkSecrets("", reflect.ValueOf(c).Elem(), visit)
-}
-
-func walkSecrets(path string, v reflect.Value, visit func(string, *Secret)) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			walkSecrets(path, v.Elem(), visit)
-		}
-	case reflect.Struct:
-		if s, ok := v.Addr().Interface().(*Secret); ok {
-			if !s.IsZero() {
-				visit(path, s)
-			}
-			return
-		}
-		fields := fieldsOf(v.Type())
-		for _, key := range sortedKeys(fields) {
-			walkSecrets(Join(path, key), v.FieldByIndex(fields[key].Index), visit)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			walkSecrets(Item(path, i), v.Index(i), visit)
-		}
-	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			element := reflect.New(v.Type().Elem()).Elem()
-			element.Set(v.MapIndex(key))
-			walkSecrets(Join(path, key.String()), element, visit)
-			v.SetMapIndex(key, element)
-		}
-	}
 }

@@ -41,15 +41,25 @@ func validate(cfg *Config, bad map[string]bool) Problems {
 	return v.problems
 }
 
-func (v *validator) fault(path, message, hint string) {
-	if !v.bad[path] {
-		v.problems = append(v.problems, Problem{Path: path, Message: message, Hint: hint})
+// told tells whether a value, or a table around it, was reported already.
+func (v *validator) told(at string) bool {
+	for ; at != ""; at = parent(at) {
+		if v.bad[at] {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *validator) fault(at, message, hint string) {
+	if !v.told(at) {
+		v.problems = append(v.problems, Problem{Path: at, Message: message, Hint: hint})
 	}
 }
 
-func (v *validator) warn(path, message, hint string) {
-	if !v.bad[path] {
-		v.problems = append(v.problems, Problem{Path: path, Message: message, Hint: hint, Warning: true})
+func (v *validator) warn(at, message, hint string) {
+	if !v.told(at) {
+		v.problems = append(v.problems, Problem{Path: at, Message: message, Hint: hint, Warning: true})
 	}
 }
 
@@ -243,7 +253,7 @@ func (v *validator) matched(list string, i, n int, pattern string) {
 		return
 	}
 	if v.glob(at, pattern) && !slices.ContainsFunc(names, func(name string) bool { ok, _ := path.Match(pattern, name); return ok }) {
-		v.fault(at, strconv.Quote(pattern)+" matches no source", "sources: "+strings.Join(names, ", "))
+		v.fault(at, strconv.Quote(pattern)+" matches no source", "known: "+strings.Join(names, ", "))
 	}
 }
 
@@ -294,7 +304,7 @@ func (v *validator) reference(at, kind, name string, names []string) {
 	if near := nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	} else if len(names) > 0 {
-		hint = kind + "s: " + strings.Join(names, ", ")
+		hint = "known: " + strings.Join(names, ", ")
 	} else if kind == "destination" {
 		hint = "there is none yet: write [destination." + name + "] with a url"
 	}
@@ -336,9 +346,8 @@ func (v *validator) name(at, name string) {
 
 func (v *validator) retryName(at, name string) {
 	names := append(RetryNames(), sortedKeys(v.cfg.Retries)...)
-	if !slices.Contains(names, name) {
-		v.reference(at, "retry policy", name, names)
-	}
+	slices.Sort(names)
+	v.reference(at, "retry policy", name, slices.Compact(names))
 }
 
 func (v *validator) retry(name string, r Retry) {
@@ -393,38 +402,4 @@ func (v *validator) unused() {
 			v.warn(Join("destination", name), "nothing forwards to it", `write forward = "`+name+`" in a source, or a rule`)
 		}
 	}
-}
-
-// checkSecrets resolves every secret once, so that a missing one is told at
-// the start.
-func checkSecrets(cfg *Config, env Environment) Problems {
-	var problems Problems
-	cfg.eachSecret(func(at string, s *Secret) {
-		if _, err := s.Resolve(env); err != nil {
-			problem := Problem{Path: at, Message: err.Error(), Unresolved: !s.Literal()}
-			if why, ok := err.(*SecretError); ok {
-				problem.Hint = why.Hint
-			}
-			problems = append(problems, problem)
-		}
-		if s.Literal() && (publicHeader(at) || at == "admin.password" && strings.HasPrefix(s.text(), "$2")) {
-			return // a plain header, or a hash
-		}
-		for _, text := range s.Warnings(env) {
-			problems = append(problems, Problem{Path: at, Message: text, Warning: true})
-		}
-	})
-	return problems
-}
-
-// publicHeader tells whether a key path is that of a header which is not
-// known for carrying a secret: a literal is the normal thing there.
-func publicHeader(at string) bool {
-	_, header, found := strings.Cut(at, ".headers.")
-	if !found {
-		return false
-	}
-	header = strings.ToLower(header)
-	return !slices.ContainsFunc([]string{"auth", "key", "token", "secret", "cookie", "password", "signature"},
-		func(word string) bool { return strings.Contains(header, word) })
 }

@@ -1,0 +1,89 @@
+package config
+
+import (
+	"errors"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// resolvePaths makes the relative paths of a file start at its folder.
+func (c *Config) resolvePaths(folder string) {
+	if c.Database != "" && !filepath.IsAbs(c.Database) {
+		c.Database = filepath.Join(folder, c.Database)
+	}
+	c.eachSecret(func(_ string, s *Secret) { *s = s.under(folder) })
+}
+
+// checkSecrets resolves every secret once, so that a missing one is told at
+// the start.
+func checkSecrets(cfg *Config, env Environment) Problems {
+	var problems Problems
+	cfg.eachSecret(func(at string, s *Secret) {
+		if _, err := s.Resolve(env); err != nil {
+			problem := Problem{Path: at, Message: err.Error(), Unresolved: !s.Literal()}
+			var why *SecretError
+			if errors.As(err, &why) {
+				problem.Hint = why.Hint
+			}
+			problems = append(problems, problem)
+		}
+		if s.Literal() && (publicHeader(at) || at == "admin.password" && strings.HasPrefix(s.text(), "$2")) {
+			return // a plain header, or a hash
+		}
+		for _, text := range s.Warnings(env) {
+			problems = append(problems, Problem{Path: at, Message: text, Warning: true})
+		}
+	})
+	return problems
+}
+
+// publicHeader tells whether a key path is that of a header whose name says
+// nothing of a secret: a literal is the normal thing there.
+func publicHeader(at string) bool {
+	_, header, found := strings.Cut(at, ".headers.")
+	if !found {
+		return false
+	}
+	header = strings.ToLower(header)
+	return !slices.ContainsFunc([]string{"auth", "key", "token", "secret", "cookie", "password", "signature"},
+		func(word string) bool { return strings.Contains(header, word) })
+}
+
+// eachSecret visits every secret that is set, with its key path. What visit
+// writes is kept.
+func (c *Config) eachSecret(visit func(path string, s *Secret)) {
+	walkSecrets("", reflect.ValueOf(c).Elem(), visit)
+}
+
+func walkSecrets(path string, v reflect.Value, visit func(string, *Secret)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walkSecrets(path, v.Elem(), visit)
+		}
+	case reflect.Struct:
+		if s, ok := v.Addr().Interface().(*Secret); ok {
+			if !s.IsZero() {
+				visit(path, s)
+			}
+			return
+		}
+		fields := fieldsOf(v.Type())
+		for _, key := range sortedKeys(fields) {
+			walkSecrets(Join(path, key), v.FieldByIndex(fields[key].Index), visit)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			walkSecrets(Item(path, i), v.Index(i), visit)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			element := reflect.New(v.Type().Elem()).Elem()
+			element.Set(v.MapIndex(key))
+			walkSecrets(Join(path, key.String()), element, visit)
+			v.SetMapIndex(key, element)
+		}
+	}
+}
