@@ -1,0 +1,60 @@
+package jobs
+
+import (
+	"creel/event"
+)
+
+// Reserve promises a place to a delivery that is about to be born claimed. It
+// refuses where the delivery would have to wait: the destination is unknown or
+// not open, has no place or no rate left, or others are due before it.
+func (d *Dispatcher) Reserve(name string) bool {
+	now := d.opt.Clock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	to := d.destinations[name]
+	switch {
+	case to == nil || d.stopping || d.stale || !to.isOpen():
+		return false
+	case to.look || len(to.queue) > 0 || !to.due.IsZero() && !to.due.After(now):
+		return false
+	case to.free(to.limit(to.most, now), now) < 1:
+		return false
+	}
+	to.reserved++
+	if to.limiter != nil {
+		to.limiter.AllowN(now, 1)
+	}
+	return true
+}
+
+// Unreserve gives a place back. Its token of the rate is lost.
+func (d *Dispatcher) Unreserve(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if to := d.destinations[name]; to != nil && to.reserved > 0 {
+		to.reserved--
+	}
+	d.signal()
+}
+
+// Hand takes deliveries that were born claimed in places of Reserve. They
+// start at once, unless their destination closed meanwhile: then they go back
+// unspent.
+func (d *Dispatcher) Hand(shipments []event.Shipment) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range shipments {
+		to := d.destinations[s.Destination]
+		if to != nil && to.reserved > 0 {
+			to.reserved--
+		}
+		if to == nil || d.stopping || !to.isOpen() {
+			d.giveBack(to, s)
+			continue
+		}
+		to.seen(len(s.Payload.Body))
+		to.flying++
+		d.flying++
+		go d.carry(to, s)
+	}
+}
