@@ -145,6 +145,11 @@ func (c *Config) UnknownVariables(environ []string, also ...string) Problems {
 		known = append(known, name, name+fileSuffix)
 	}
 	c.eachSecret(func(_ string, s *Secret) { known = append(known, s.variable()) })
+	for _, s := range c.Sources {
+		for _, value := range s.Settings {
+			known = append(known, NewSecret(value).variable())
+		}
+	}
 	slices.Sort(known)
 	var problems Problems
 	for _, entry := range environ {

@@ -14,6 +14,11 @@ func (c *Config) resolvePaths(folder string) {
 		c.Database = filepath.Join(folder, c.Database)
 	}
 	c.eachSecret(func(_ string, s *Secret) { *s = s.under(folder) })
+	for _, s := range c.Sources {
+		for name, value := range s.Settings { // these may be references too
+			s.Settings[name] = NewSecret(value).under(folder).text()
+		}
+	}
 }
 
 // checkSecrets resolves every secret once, so that a missing one is told at
