@@ -48,3 +48,7 @@ func distance(a, b string, limit int) int {
 	}
 	return last[len(b)]
 }
+
+// Nearest returns the known word that a misspelt one was probably meant to be,
+// or "" where none is near.
+func Nearest(word string, known []string) string { return nearest(word, known) }

@@ -1,0 +1,226 @@
+package handlers
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"creel/config"
+	"creel/event"
+	"creel/path"
+)
+
+// Options are what a configuration can not say.
+type Options struct {
+	// Registry holds the Go handlers that rules may name; nil is none.
+	Registry *Registry
+	// Panicked is told when a Go handler panics, with the stack, for the log;
+	// nil forgets it. It may be called by several goroutines at once.
+	Panicked func(Panic)
+}
+
+// Panic is what is known about a handler that panicked.
+type Panic struct {
+	Rule  string
+	Event event.Key
+	Text  string
+	Stack []byte
+}
+
+// Rules are the compiled rules of one configuration. They are immutable and
+// safe for concurrent use.
+type Rules struct {
+	rules        []*rule
+	accounts     map[string]map[string]string // source, account: tenant
+	destinations map[string]bool
+	timeout      time.Duration
+	panicked     func(Panic)
+	strays       chan struct{} // one token for each handler that was left behind
+}
+
+// maxStrays bounds the goroutines of handlers that never returned.
+const maxStrays = 64
+
+// Compile reads the rules of a configuration: those of [[rule]] in their
+// order, then those that the forward of a source is short for. It reports
+// every problem at once; the rules are whole only where none is a fault.
+func Compile(cfg *config.Config, o Options) (*Rules, config.Problems) {
+	c := compiler{cfg: cfg, options: o, names: map[string]string{}}
+	for i, r := range cfg.Rules {
+		c.rule(config.Item("rule", i), r)
+	}
+	for i, s := range cfg.Sources {
+		c.source(config.Item("source", i), s)
+	}
+	rules := &Rules{
+		rules:        c.rules,
+		accounts:     map[string]map[string]string{},
+		destinations: map[string]bool{},
+		timeout:      time.Duration(cfg.Worker.Timeout),
+		panicked:     o.Panicked,
+		strays:       make(chan struct{}, maxStrays),
+	}
+	for _, s := range cfg.Sources {
+		if len(s.Accounts) > 0 {
+			rules.accounts[s.Name] = maps.Clone(s.Accounts)
+		}
+	}
+	for name := range cfg.Destinations {
+		rules.destinations[name] = true
+	}
+	return rules, c.problems
+}
+
+// Names lists the rules in the order in which they run.
+func (rs *Rules) Names() []string {
+	names := make([]string, len(rs.rules))
+	for i, r := range rs.rules {
+		names[i] = r.name
+	}
+	return names
+}
+
+type compiler struct {
+	cfg      *config.Config
+	options  Options
+	rules    []*rule
+	names    map[string]string // rule name: where it stands
+	problems config.Problems
+}
+
+func (c *compiler) fault(at, message, hint string) {
+	c.problems = append(c.problems, config.Problem{Path: at, Message: message, Hint: hint})
+}
+
+func (c *compiler) rule(at string, r config.Rule) {
+	out := &rule{
+		name:    r.Name,
+		sources: slices.Clone(r.Match.Source),
+		types:   slices.Clone(r.Match.Types),
+		goName:  r.Go,
+	}
+	c.name(config.Join(at, "name"), r.Name)
+	for i, pattern := range r.Match.Source {
+		c.matchedSource(list(config.Join(at, "match", "source"), i, len(r.Match.Source)), pattern)
+	}
+	for i, pattern := range r.Match.Types {
+		if pattern == "" {
+			c.fault(config.Item(config.Join(at, "match", "types"), i), "is empty", `write "*" for all`)
+		}
+	}
+	if strings.TrimSpace(r.When) != "" {
+		var problem *config.Problem
+		if out.when, problem = compileCondition(r.When); problem != nil {
+			c.fault(config.Join(at, "when"), problem.Message, problem.Hint)
+		}
+	}
+	if r.Key != "" {
+		out.key = c.key(config.Join(at, "key"), r.Key)
+	}
+	if r.Forward != nil {
+		out.forward = slices.Clone(r.Forward.To)
+		c.destinations(config.Join(at, "forward", "to"), r.Forward.To)
+	}
+	if r.Go != "" {
+		var ok bool
+		if out.goFunc, ok = c.options.Registry.find(r.Go); !ok {
+			c.fault(config.Join(at, "go"), strconv.Quote(r.Go)+" is not registered in this program", c.handlersHint())
+		}
+	}
+	if r.Forward == nil && r.Go == "" {
+		c.fault(at, "does nothing", `say what happens: [rule.forward] with to = "app"`)
+	}
+	c.rules = append(c.rules, out)
+}
+
+func (c *compiler) handlersHint() string {
+	if names := c.options.Registry.Names(); len(names) > 0 {
+		return "registered: " + strings.Join(names, ", ")
+	}
+	return "a custom binary registers its handlers before it starts; this one has none"
+}
+
+// source adds the rule that the forward of a source is short for.
+func (c *compiler) source(at string, s config.Source) {
+	for account, tenant := range s.Accounts {
+		if tenant == "" {
+			c.fault(config.Join(at, "accounts", account), "names no tenant", `write the tenant's name, or leave the account out`)
+		}
+	}
+	if len(s.Forward) == 0 {
+		return
+	}
+	name := "forward " + s.Name
+	c.name(config.Join(at, "forward"), name)
+	c.destinations(config.Join(at, "forward"), s.Forward)
+	c.rules = append(c.rules, &rule{name: name, sources: []string{s.Name}, forward: slices.Clone(s.Forward)})
+}
+
+func (c *compiler) name(at, name string) {
+	if strings.TrimSpace(name) == "" {
+		c.fault(at, "is missing", "a rule's name is its identity: it stands in verdicts, and keys are made of it")
+		return
+	}
+	if other, taken := c.names[name]; taken {
+		c.fault(at, strconv.Quote(name)+" is the name of "+other+" already", "every rule has a name of its own: keys are made of it")
+		return
+	}
+	c.names[name] = strings.TrimSuffix(at, ".name")
+}
+
+func (c *compiler) key(at, text string) *path.Template {
+	key, err := path.ParseTemplate(text, path.EventNames()...)
+	if err != nil {
+		c.fault(at, err.Error(), "")
+		return nil
+	}
+	if slices.ContainsFunc(key.Pieces(), func(p path.Piece) bool { return p.Literal == "" }) {
+		return key
+	}
+	c.fault(at, "is the same for every event", "a key names one operation: put a place of the event into it, such as {body.id}")
+	return nil
+}
+
+func (c *compiler) matchedSource(at, pattern string) {
+	for _, s := range c.cfg.Sources {
+		if event.MatchGlob(pattern, s.Name) {
+			return
+		}
+	}
+	var names []string
+	for _, s := range c.cfg.Sources {
+		names = append(names, s.Name)
+	}
+	c.unknown(at, "source", pattern, names)
+}
+
+func (c *compiler) destinations(at string, names []string) {
+	if len(names) == 0 {
+		c.fault(at, "is missing", `name a destination, such as to = "app"`)
+	}
+	for i, name := range names {
+		if _, ok := c.cfg.Destinations[name]; !ok {
+			c.unknown(list(at, i, len(names)), "destination", name, slices.Sorted(maps.Keys(c.cfg.Destinations)))
+		}
+	}
+}
+
+func (c *compiler) unknown(at, kind, name string, known []string) {
+	hint := "there is none yet"
+	if near := config.Nearest(name, known); near != "" {
+		hint = "did you mean " + near + "?"
+	} else if len(known) > 0 {
+		hint = "known: " + strings.Join(known, ", ")
+	}
+	c.fault(at, "there is no "+kind+" "+strconv.Quote(name), hint)
+}
+
+// list is the path of an element of a list that may be written as one string.
+func list(at string, i, n int) string {
+	if n == 1 {
+		return at
+	}
+	return config.Item(at, i)
+}

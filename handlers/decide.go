@@ -1,0 +1,204 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"creel/event"
+	"creel/path"
+)
+
+// Decision is what the rules say about one event.
+type Decision struct {
+	// State is event.Done, event.Ignored or event.Dead, or event.Pending where
+	// a later attempt may go better.
+	State event.State
+	// Error is why it is not done.
+	Error string
+	// Rule is the rule that Error speaks of, "" where it is none.
+	Rule string
+	// Interrupted says that the context was cancelled before the rules came to
+	// an end: nothing was decided and the attempt should not count.
+	Interrupted bool
+	// Verdicts has one row for each rule that matched, or one without a rule.
+	// Their times are left to whoever stores them.
+	Verdicts []event.Verdict
+	// Effects is what is to be done. It is empty unless the state is Done: the
+	// rules of an event apply together or not at all.
+	Effects []event.Effect
+}
+
+// ruling is what one rule came to.
+type ruling struct {
+	rule    string
+	skipped bool
+	effects []event.Effect
+	err     error
+}
+
+// Decide runs the rules on a claimed event. It never panics, changes nothing
+// outside, and ends at the worker's timeout even where a Go handler does not.
+func (rs *Rules) Decide(ctx context.Context, work event.Work) Decision {
+	s := &subject{work: work, doc: path.NewDocument(work.Payload)}
+	d := decider{work: work}
+	if err := rs.tenant(s); err != nil {
+		return d.alone(event.Dead, event.Failed, err.Error())
+	}
+	var rulings []ruling
+	for _, r := range rs.rules {
+		if !r.matches(&work.Event) {
+			continue
+		}
+		if rulings == nil && rs.timeout > 0 {
+			timed, cancel := context.WithTimeoutCause(ctx, rs.timeout, errTimeout)
+			defer cancel()
+			ctx = timed
+		}
+		rulings = append(rulings, rs.apply(ctx, r, s))
+	}
+	if len(rulings) == 0 {
+		return d.alone(event.Ignored, event.Skipped, "no rule matches "+describe(work.Event))
+	}
+	return d.together(rulings)
+}
+
+var errTimeout = errors.New("the rules took longer than the worker's timeout")
+
+func describe(e event.Event) string {
+	if e.Type == "" {
+		return "an event without a type"
+	}
+	return "the type " + strconv.QuoteToGraphic(clip(e.Type, 100))
+}
+
+// tenant maps the account, where the source has a map.
+func (rs *Rules) tenant(s *subject) error {
+	accounts, mapped := rs.accounts[s.work.Key.Source]
+	if !mapped {
+		return nil
+	}
+	var known bool
+	if s.tenant, known = accounts[s.work.Key.Account]; !known {
+		return fmt.Errorf("the account %s is not in the accounts of the source %s", strconv.QuoteToGraphic(clip(s.work.Key.Account, 100)), s.work.Key.Source)
+	}
+	return nil
+}
+
+// apply runs one rule.
+func (rs *Rules) apply(ctx context.Context, r *rule, s *subject) ruling {
+	out := ruling{rule: r.name}
+	if r.when != nil {
+		held, err := r.when.holds(ctx, s)
+		if err != nil {
+			out.err = fmt.Errorf("when: %w", err)
+			return out
+		}
+		if !held {
+			out.skipped = true
+			return out
+		}
+	}
+	key, err := r.businessKey(s)
+	if err != nil {
+		out.err = fmt.Errorf("key: %w", err)
+		return out
+	}
+	for _, destination := range r.forward {
+		out.effects = append(out.effects, event.Forward{Key: key, Rule: r.name, Destination: destination})
+	}
+	if r.goName != "" {
+		effects, err := rs.invoke(ctx, r, s.work, key)
+		if err != nil {
+			out.effects, out.err = nil, fmt.Errorf("go: %w", err)
+			return out
+		}
+		out.effects = append(out.effects, effects...)
+	}
+	return out
+}
+
+// decider puts the rulings on one event together.
+type decider struct{ work event.Work }
+
+func (d decider) verdict(rule string, decision event.Decision, reason string) event.Verdict {
+	return event.Verdict{Seq: d.work.Seq, Run: d.work.Run, Rule: rule, Decision: decision, Reason: reason}
+}
+
+func (d decider) alone(state event.State, decision event.Decision, reason string) Decision {
+	return Decision{State: state, Error: reason, Verdicts: []event.Verdict{d.verdict("", decision, reason)}}
+}
+
+func (d decider) together(rulings []ruling) Decision {
+	failed := failure(rulings)
+	if failed != nil && interrupted(failed.err) {
+		return Decision{State: event.Pending, Interrupted: true, Error: "interrupted", Rule: failed.rule}
+	}
+	out := Decision{State: event.Ignored, Error: "no rule's condition holds"}
+	for _, r := range rulings {
+		switch {
+		case r.err != nil && transient(r.err):
+			out.Verdicts = append(out.Verdicts, d.verdict(r.rule, event.Later, reasonOf(r.err)))
+		case r.err != nil:
+			out.Verdicts = append(out.Verdicts, d.verdict(r.rule, event.Failed, reasonOf(r.err)))
+		case r.skipped:
+			out.Verdicts = append(out.Verdicts, d.verdict(r.rule, event.Skipped, "its condition does not hold"))
+		case failed != nil:
+			out.Verdicts = append(out.Verdicts, d.verdict(r.rule, event.Later, "the rules of an event apply together, and "+failed.rule+" failed"))
+		default:
+			out.State, out.Error = event.Done, ""
+			out.Verdicts = append(out.Verdicts, d.verdict(r.rule, event.Applied, ""))
+			out.Effects = append(out.Effects, r.effects...)
+		}
+	}
+	if failed != nil {
+		out.State, out.Rule = event.Dead, failed.rule
+		out.Error = failed.rule + ": " + reasonOf(failed.err)
+		if transient(failed.err) {
+			out.State = event.Pending
+		}
+	}
+	return out
+}
+
+// failure picks the ruling that decides: the first that no retry can mend,
+// else the first that failed at all.
+func failure(rulings []ruling) *ruling {
+	var first *ruling
+	for i := range rulings {
+		r := &rulings[i]
+		switch {
+		case r.err == nil:
+		case interrupted(r.err) || !transient(r.err):
+			return r
+		case first == nil:
+			first = r
+		}
+	}
+	return first
+}
+
+// interrupted tells whether the server asked to stop.
+func interrupted(err error) bool { return errors.Is(err, errInterrupted) }
+
+// transient tells whether a later attempt may go better.
+func transient(err error) bool {
+	var h *handlerError
+	return errors.Is(err, errTimeout) || errors.Is(err, errInterrupted) || (errors.As(err, &h) && !h.permanent)
+}
+
+// maxReason bounds what is stored of an error, in bytes.
+const maxReason = 1024
+
+func reasonOf(err error) string { return clip(err.Error(), maxReason) }
+
+// clip makes a text valid and short.
+func clip(text string, size int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= size {
+		return text
+	}
+	return strings.ToValidUTF8(text[:size], "") + "…"
+}
