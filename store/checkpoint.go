@@ -9,9 +9,13 @@ import (
 )
 
 const (
-	// checkpointPages is how many pages the writer lets into the WAL before it
-	// copies them back (4 MB). It runs after the batch was answered.
-	checkpointPages = 1000
+	// quietPages is how many pages the writer lets into the WAL before it
+	// copies them back when nobody waits (4 MB), busyPages when somebody does:
+	// under load one large checkpoint is cheaper than three small ones,
+	// because pages that were written again are copied once. Both come after
+	// the batch was answered, so a checkpoint delays the next batch alone.
+	quietPages = 1000
+	busyPages  = 3000
 	// truncateWait bounds how long a truncation waits for readers, with
 	// intake behind it.
 	truncateWait = 20 * time.Millisecond
@@ -49,8 +53,11 @@ func (w *writer) keepWAL() {
 	if w.store.refusal() != nil {
 		return
 	}
-	if w.pagesWritten() >= checkpointPages {
+	pages := w.pagesWritten()
+	if pages >= busyPages || pages >= quietPages && w.store.queue.idle() {
 		w.checkpoint("PRAGMA wal_checkpoint(PASSIVE)", false)
+		w.measureWAL()
+	} else if w.walPages+pages > walLimit/pageSize {
 		w.measureWAL()
 	}
 	if w.walOvergrown() && !w.store.options.Clock().Before(w.truncation.after) {
@@ -63,11 +70,11 @@ func (w *writer) keepWAL() {
 func (w *writer) pagesWritten() int {
 	status, ok := w.conn.conn.(sqlite.DBStatus)
 	if !ok {
-		return checkpointPages
+		return busyPages
 	}
 	written, _, err := status.Status(sqlite.DBStatusCacheWrite, false)
 	if err != nil {
-		return checkpointPages
+		return busyPages
 	}
 	return written
 }
@@ -108,6 +115,10 @@ func (w *writer) checkpoint(sql string, truncate bool) {
 	})
 	result.Duration = time.Since(start)
 	w.store.checkpointed.Store(&result)
+	w.walPages = result.Pages
+	if result.Copied == result.Pages {
+		w.walPages = 0 // the next write starts the WAL over, unless a reader still uses it
+	}
 	w.store.counts.checkpoints.Add(1)
 	if status, ok := w.conn.conn.(sqlite.DBStatus); ok {
 		_, _, _ = status.Status(sqlite.DBStatusCacheWrite, true)

@@ -147,7 +147,7 @@ func (r *Reader) known(ctx context.Context) error {
 		return err
 	}
 	if count == 0 {
-		return fmt.Errorf("%s: %w: set database to the file that creel serve uses", r.path, ErrForeign)
+		return fmt.Errorf("%w: set database to the file that creel serve uses", ErrForeign)
 	}
 	if err := r.row(ctx, sqlLastStep, nil, &have); err != nil && !errors.Is(err, event.ErrNotFound) {
 		return err

@@ -99,6 +99,9 @@ func whatToDo(path string, err error) error {
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%s: %w: make room on the disk of %s", path, err, dir)
 	}
+	if errors.Is(err, ErrForeign) || errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnlyDisk) {
 		return fmt.Errorf("%w: the server's user (uid %d) needs to write directory %s", err, os.Getuid(), dir)
 	}

@@ -40,6 +40,7 @@ type writer struct {
 	results []error
 	retry   time.Duration // the pause before the next try of a failed store
 
+	walPages   int // in the WAL when it was last checkpointed
 	truncation truncation
 }
 
