@@ -37,11 +37,12 @@ type Rules struct {
 	destinations map[string]bool
 	timeout      time.Duration
 	panicked     func(Panic)
-	strays       chan struct{} // one token for each handler that was left behind
+	running      chan struct{} // one token for each Go handler that has not returned
 }
 
-// maxStrays bounds the goroutines of handlers that never returned.
-const maxStrays = 64
+// maxRunning bounds the Go handlers that run at once, those that were left
+// behind included.
+const maxRunning = 64
 
 // Compile reads the rules of a configuration: those of [[rule]] in their
 // order, then those that the forward of a source is short for. It reports
@@ -60,7 +61,7 @@ func Compile(cfg *config.Config, o Options) (*Rules, config.Problems) {
 		destinations: map[string]bool{},
 		timeout:      time.Duration(cfg.Worker.Timeout),
 		panicked:     o.Panicked,
-		strays:       make(chan struct{}, maxStrays),
+		running:      make(chan struct{}, maxRunning),
 	}
 	for _, s := range cfg.Sources {
 		if len(s.Accounts) > 0 {

@@ -22,8 +22,8 @@ const (
 	maxText  = 8 << 10 // bytes of the expression
 	maxNodes = 1000    // nodes of its syntax tree
 	maxTicks = 1 << 20 // elements looked at in one evaluation
-	// maxMemory bounds what one evaluation makes, in elements or in units of
-	// unitSize bytes of text.
+	// maxMemory bounds what one evaluation makes, in elements, and once more
+	// what it keeps, in elements or in units of unitSize bytes of text.
 	maxMemory = 1 << 20
 	unitSize  = 16
 )
@@ -92,8 +92,8 @@ func environment() expr.Option {
 // functions adds what the rewriter calls. Their names can not be written.
 func functions() expr.Option {
 	return func(c *conf.Config) {
-		add := func(name string, f func(r *run, args []any) (any, uint, error)) {
-			c.Functions[name] = &builtin.Function{Name: name, Safe: func(args ...any) (any, uint, error) {
+		add := func(name string, f func(r *run, args []any) (any, error)) {
+			c.Functions[name] = &builtin.Function{Name: name, Func: func(args ...any) (any, error) {
 				return f(args[0].(*run), args[1:])
 			}}
 		}
@@ -106,7 +106,8 @@ func functions() expr.Option {
 }
 
 func conditionProblem(err error) *config.Problem {
-	problem := &config.Problem{Message: "is no condition: " + err.Error()}
+	message, _, _ := strings.Cut(err.Error(), "\n") // a panic of the compiler brings its stack
+	problem := &config.Problem{Message: "is no condition: " + message}
 	var located *file.Error
 	if errors.As(err, &located) {
 		problem.Message = fmt.Sprintf("is no condition: line %d, column %d: %s", located.Line, located.Column+1, located.Message)
@@ -130,9 +131,6 @@ func (c *condition) holds(ctx context.Context, s *subject) (bool, error) {
 	if err != nil {
 		return false, r.explain(err)
 	}
-	held, ok := out.(bool)
-	if !ok {
-		return false, fmt.Errorf("the condition gives %s instead of true or false", kindName(out))
-	}
+	held, _ := out.(bool) // the program ends in a cast
 	return held, nil
 }

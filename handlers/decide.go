@@ -87,9 +87,14 @@ func (rs *Rules) tenant(s *subject) error {
 	return nil
 }
 
-// apply runs one rule.
-func (rs *Rules) apply(ctx context.Context, r *rule, s *subject) ruling {
-	out := ruling{rule: r.name}
+// apply runs one rule. A panic of our own is a failure like that of a handler.
+func (rs *Rules) apply(ctx context.Context, r *rule, s *subject) (out ruling) {
+	defer func() {
+		if value := recover(); value != nil {
+			out = ruling{rule: r.name, err: &handlerError{err: rs.caught(r, s.work.Key, value)}}
+		}
+	}()
+	out.rule = r.name
 	if r.when != nil {
 		held, err := r.when.holds(ctx, s)
 		if err != nil {

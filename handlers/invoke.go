@@ -14,7 +14,7 @@ import (
 
 var (
 	errInterrupted = errors.New("the server is stopping")
-	errStrays      = errors.New("too many handlers did not return in time; restart the server, and make them heed their context")
+	errRunning     = errors.New("too many handlers did not return in time; restart the server, and make them heed their context")
 )
 
 // handlerError is what a Go handler came to.
@@ -38,15 +38,15 @@ func (rs *Rules) invoke(ctx context.Context, r *rule, work event.Work, key strin
 		return nil, endOf(ctx)
 	}
 	select {
-	case rs.strays <- struct{}{}:
+	case rs.running <- struct{}{}:
 	default:
-		return nil, &handlerError{err: errStrays}
+		return nil, &handlerError{err: errRunning}
 	}
 	work.Body = bytes.Clone(work.Body)
 	e := Event{Event: work.Event, rule: r.name, businessKey: key, doc: path.NewDocument(work.Payload)}
 	done := make(chan result, 1)
 	go func() {
-		defer func() { <-rs.strays }()
+		defer func() { <-rs.running }()
 		done <- rs.guarded(ctx, r, e)
 	}()
 	select {
@@ -69,18 +69,24 @@ func (rs *Rules) guarded(ctx context.Context, r *rule, e Event) (out result) {
 		if returned {
 			return
 		}
-		text := "the handler ended its goroutine"
-		if value := recover(); value != nil {
-			text = "panic: " + clip(fmt.Sprint(value), maxReason)
-		}
-		if rs.panicked != nil {
-			rs.panicked(Panic{Rule: r.name, Event: e.Key, Text: text, Stack: debug.Stack()})
-		}
-		out = result{err: errors.New(text)}
+		out = result{err: rs.caught(r, e.Key, recover())}
 	}()
 	effects, err := r.goFunc(ctx, e)
 	returned = true
 	return result{effects: effects, err: err}
+}
+
+// caught reports a panic, nil being a goroutine that was ended, and makes the
+// error of it: its text alone, the stack is for the log.
+func (rs *Rules) caught(r *rule, key event.Key, value any) error {
+	text := "the handler ended its goroutine"
+	if value != nil {
+		text = "panic: " + clip(fmt.Sprint(value), maxReason)
+	}
+	if rs.panicked != nil {
+		rs.panicked(Panic{Rule: r.name, Event: key, Text: text, Stack: debug.Stack()})
+	}
+	return errors.New(text)
 }
 
 func endOf(ctx context.Context) error {

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -75,8 +76,13 @@ func (w *rewriter) Visit(node *ast.Node) {
 	}
 }
 
-// builtin bounds the memory of what a map keeps.
+// builtin refuses what is no function of ours and bounds the memory of what a
+// map keeps. The parser knows the functions with predicates by itself, whether
+// they are disabled or not.
 func (w *rewriter) builtin(n *ast.BuiltinNode) {
+	if !slices.Contains(Functions(), n.Name) {
+		w.fail(n, "unknown name "+n.Name)
+	}
 	if n.Name != "map" || len(n.Arguments) != 2 {
 		return
 	}

@@ -12,7 +12,10 @@ import (
 	"creel/path"
 )
 
-var errTicks = fmt.Errorf("the condition looks at more than %d elements", maxTicks)
+var (
+	errTicks  = fmt.Errorf("the condition looks at more than %d elements", maxTicks)
+	errMemory = errors.New("memory budget exceeded")
+)
 
 // run is one evaluation of a condition.
 type run struct {
@@ -22,23 +25,24 @@ type run struct {
 	values  []any // of the places that were read
 	read    []bool
 	ticks   int
+	kept    int
 }
 
 // absent is what a chain gives from where ?. found nothing to go on with.
 type absent struct{}
 
 // place reads a place of the event, once.
-func (r *run) place(args []any) (any, uint, error) {
+func (r *run) place(args []any) (any, error) {
 	i := args[0].(int)
 	if r.read[i] {
-		return r.values[i], 0, nil
+		return r.values[i], nil
 	}
 	value, err := r.readPlace(r.places[i])
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	r.values[i], r.read[i] = value, true
-	return value, 0, nil
+	return value, nil
 }
 
 func (r *run) readPlace(p place) (any, error) {
@@ -154,16 +158,16 @@ func isPlaced(err error) bool {
 
 // member reads a member of a decoded value: what, its name or index, whether
 // it is reached by ?. and what an error may call it.
-func (r *run) member(args []any) (any, uint, error) {
+func (r *run) member(args []any) (any, error) {
 	base, key, optional := args[0], args[1], args[2].(bool)
 	if _, gone := base.(absent); gone || (base == nil && optional) {
-		return absent{}, 0, nil
+		return absent{}, nil
 	}
 	value, ok := memberOf(base, key)
 	if !ok && !optional {
-		return nil, 0, &path.PlaceError{Place: args[3].(string), Err: path.ErrMissing}
+		return nil, &path.PlaceError{Place: args[3].(string), Err: path.ErrMissing}
 	}
-	return value, 0, nil
+	return value, nil
 }
 
 func memberOf(base, key any) (any, bool) {
@@ -192,26 +196,26 @@ func memberOf(base, key any) (any, bool) {
 }
 
 // settle ends a chain.
-func (r *run) settle(args []any) (any, uint, error) {
+func (r *run) settle(args []any) (any, error) {
 	if _, gone := args[0].(absent); gone {
-		return nil, 0, nil
+		return nil, nil
 	}
-	return args[0], 0, nil
+	return args[0], nil
 }
 
 // tick is called for every element that a loop looks at.
-func (r *run) tick([]any) (any, uint, error) {
+func (r *run) tick([]any) (any, error) {
 	if r.ticks++; r.ticks > maxTicks {
-		return nil, 0, errTicks
+		return nil, errTicks
 	}
 	if r.ticks&63 == 0 && r.ctx.Err() != nil {
-		return nil, 0, endOf(r.ctx)
+		return nil, endOf(r.ctx)
 	}
-	return nil, 0, nil
+	return nil, nil
 }
 
 // keep charges a value that is kept to the memory budget.
-func (r *run) keep(args []any) (any, uint, error) {
+func (r *run) keep(args []any) (any, error) {
 	size := 0
 	switch v := args[0].(type) {
 	case string:
@@ -223,7 +227,10 @@ func (r *run) keep(args []any) (any, uint, error) {
 	case map[string]any:
 		size = len(v)
 	}
-	return args[0], uint(size), nil
+	if r.kept += size; r.kept > maxMemory {
+		return nil, errMemory
+	}
+	return args[0], nil
 }
 
 // telling are the messages of the expression language that name types only.
@@ -236,40 +243,21 @@ func (r *run) explain(err error) error {
 	if errors.As(err, &placed) {
 		return placed
 	}
-	if errors.Is(err, errTicks) {
-		return errTicks
-	}
-	for _, end := range []error{errTimeout, errInterrupted} {
-		if errors.Is(err, end) {
-			return end
+	for _, own := range []error{errTicks, errMemory, errTimeout, errInterrupted} {
+		if errors.Is(err, own) {
+			return own
 		}
 	}
 	var located *file.Error
 	if !errors.As(err, &located) {
 		return errors.New("the condition can not be evaluated")
 	}
+	if kind, isCast := strings.CutPrefix(located.Message, "invalid operation: bool("); isCast {
+		return errors.New("the condition gives " + strings.TrimSuffix(kind, ")") + " instead of true or false")
+	}
 	message := "a value does not fit what is done with it"
 	if telling.MatchString(located.Message) {
 		message = located.Message
 	}
 	return fmt.Errorf("line %d, column %d: %s", located.Line, located.Column+1, message)
-}
-
-// kindName names the kind of a decoded value.
-func kindName(value any) string {
-	switch value.(type) {
-	case nil:
-		return "nothing"
-	case bool:
-		return "a bool"
-	case string:
-		return "a text"
-	case int, int64, float64:
-		return "a number"
-	case []any:
-		return "an array"
-	case map[string]any:
-		return "an object"
-	}
-	return "another kind of value"
 }
