@@ -2,54 +2,78 @@ package store
 
 import (
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"creel/event"
 )
 
-// Handoff takes work that was born claimed, so that a claim needs no write of
-// its own. Reserve grants up to n places; Hand fills granted places after the
-// commit; Release gives unused ones back. None of them may block.
-type Handoff interface {
-	Reserve(n int) int
-	Hand([]event.Work)
-	Release(n int)
-}
-
-// desk is what inbox and outbox keep in memory beside the rows.
+// desk is what inbox and outbox keep beside the rows: the counter of claim
+// tokens, the way into the worker's memory, and the bells that commits ring.
 type desk struct {
-	boot            string
-	claims          atomic.Uint64
-	handoff         atomic.Pointer[Handoff]
-	eventsReady     chan struct{}
-	deliveriesReady chan struct{}
+	boot       string
+	counter    atomic.Uint64
+	handoff    atomic.Pointer[Handoff]
+	events     chan struct{}
+	deliveries chan struct{}
+	actions    actions
 }
 
 func newDesk(boot string) desk {
-	return desk{boot: boot, eventsReady: make(chan struct{}, 1), deliveriesReady: make(chan struct{}, 1)}
+	return desk{
+		boot:       boot,
+		events:     make(chan struct{}, 1),
+		deliveries: make(chan struct{}, 1),
+	}
 }
 
-// SetHandoff says who takes work that was born claimed. Without one every
-// event is born pending.
-func (d *desk) SetHandoff(h Handoff) { d.handoff.Store(&h) }
-
-// EventsReady is woken by a commit that left an event to be claimed. It holds
-// one signal: many commits are one wake-up.
-func (d *desk) EventsReady() <-chan struct{} { return d.eventsReady }
-
-// DeliveriesReady is the same for deliveries.
-func (d *desk) DeliveriesReady() <-chan struct{} { return d.deliveriesReady }
-
-// nextClaim is a claim token: the boot, which dies with this process, and a
-// counter.
-func (d *desk) nextClaim() event.Claim {
-	return event.Claim(d.boot + "." + strconv.FormatUint(d.claims.Add(1), 36))
+// Handoff is the worker's bounded memory. Places are reserved before an event
+// is stored, so that its claim is born with its row; after the commit the
+// event is handed over with its body, and nobody reads it back.
+type Handoff interface {
+	// Reserve takes up to n places and tells how many it got.
+	Reserve(n int) int
+	// Hand gives events that are claimed and committed; each fills one
+	// reserved place. It must not block: the writer calls it.
+	Hand(works []event.Work)
+	// Release gives places back unused. It must not block.
+	Release(n int)
 }
 
-// ring leaves one signal in a channel of one place.
-func ring(c chan struct{}) {
+// SetHandoff names the worker that takes new events from memory. Without one,
+// all events are claimed by Settle.
+func (s *Store) SetHandoff(h Handoff) {
+	if h == nil {
+		s.desk.handoff.Store(nil)
+		return
+	}
+	s.desk.handoff.Store(&h)
+}
+
+// EventsReady is rung (one place, coalescing) by commits that left an event
+// due.
+func (s *Store) EventsReady() <-chan struct{} { return s.desk.events }
+
+// DeliveriesReady is rung (one place, coalescing) by commits that left a
+// delivery due, and when a destination was paused or resumed.
+func (s *Store) DeliveriesReady() <-chan struct{} { return s.desk.deliveries }
+
+// token makes a claim token. Its boot tells a claim of this run from one that
+// a dead run left behind; its counter tells one claim from the next.
+func (d *desk) token() event.Claim {
+	return event.Claim(d.mark() + strconv.FormatUint(d.counter.Add(1), 36))
+}
+
+// mark is what every token of this boot begins with.
+func (d *desk) mark() string { return d.boot + "." }
+
+func ring(bell chan struct{}) {
 	select {
-	case c <- struct{}{}:
+	case bell <- struct{}{}:
 	default:
 	}
 }
+
+// actions are the bulk actions that run in the background. Each ends when it
+// is through or when the store is closed.
+type actions struct{ running sync.WaitGroup }

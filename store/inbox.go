@@ -1,0 +1,232 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"creel/event"
+)
+
+const (
+	sqlInsertEvent = `INSERT INTO event (source, account, id, state, attempts, received_at, next_at, finished_at,
+		claim, type, object, version, part, payload, content, error, origin, long_id)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (source, account, id) DO NOTHING`
+	sqlInsertPayload = `INSERT INTO payload (id, body, header, query) VALUES (?,?,?,?)`
+	// insertPayloadArg is the place of event.payload in sqlInsertEvent.
+	insertPayloadArg = 13
+)
+
+// acceptance is one receipt on its way through the writer. It owns everything
+// that the writer touches: its caller may have left.
+type acceptance struct {
+	unit     unit
+	store    *Store
+	handoff  Handoff
+	receipt  *event.Receipt
+	at       int64
+	inserts  []bound
+	payload  bound
+	claim    event.Claim
+	reserved int
+
+	// What the last run came to; a rerun writes it anew.
+	carrier int64 // payload that the events of this request share
+	waiting bool  // an event is due and was handed to nobody
+	revived bool  // dead deliveries may be due again
+	result  event.Accepted
+	works   []event.Work
+
+	err      error
+	answered chan struct{}
+}
+
+// Accept stores a verified request: all of its events and what it carried, in
+// one transaction. It returns when that is committed and synced to disk, with
+// what the unique constraint said about each item.
+//
+// ctx bounds the waiting alone; when it ends first the commit may still
+// happen, and the sender's retry is a duplicate. The receipt belongs to the
+// store from here on. Errors wrap event.ErrBusy (the queue is full) or
+// event.ErrUnavailable; nothing was acknowledged by then.
+func (s *Store) Accept(ctx context.Context, receipt *event.Receipt) (event.Accepted, error) {
+	a := s.newAcceptance(receipt)
+	if err := s.submit(intake, &a.unit); err != nil {
+		a.release(a.reserved)
+		return event.Accepted{}, fmt.Errorf("accept: %w", err)
+	}
+	select {
+	case <-a.answered:
+		return a.result, a.err
+	case <-ctx.Done():
+		return event.Accepted{}, unavailable("accept", context.Cause(ctx))
+	}
+}
+
+// newAcceptance does all that needs no transaction: places in the worker's
+// memory are reserved, the claim is made, every argument is bound.
+func (s *Store) newAcceptance(receipt *event.Receipt) *acceptance {
+	a := &acceptance{
+		store: s, receipt: receipt, at: receipt.At.UnixMilli(),
+		inserts:  make([]bound, len(receipt.Items)),
+		answered: make(chan struct{}),
+	}
+	a.unit = unit{run: a.run, done: a.done, rows: 2 * len(receipt.Items)}
+	pending := 0
+	for i := range receipt.Items {
+		if receipt.Items[i].State == event.Pending {
+			pending++
+		}
+	}
+	if h := s.desk.handoff.Load(); h != nil && pending > 0 {
+		a.handoff = *h
+		a.reserved = a.handoff.Reserve(pending)
+	}
+	if a.reserved > 0 {
+		a.claim = s.desk.token()
+	}
+	left := a.reserved
+	for i := range receipt.Items {
+		claimed := receipt.Items[i].State == event.Pending && left > 0
+		if claimed {
+			left--
+		}
+		a.inserts[i] = a.bindItem(&receipt.Items[i], claimed)
+	}
+	body := receipt.Body
+	if body == nil {
+		body = []byte{} // an empty body is a body; nil would be NULL
+	}
+	a.payload = bind(int64(0), body, receipt.Header, receipt.Query)
+	return a
+}
+
+func (a *acceptance) bindItem(item *event.Item, claimed bool) bound {
+	state, attempts := string(item.State), int64(0)
+	var next, finished, claim any
+	switch {
+	case claimed:
+		state, attempts, claim = string(event.Claimed), 1, string(a.claim)
+	case item.State == event.Pending:
+		next = a.at
+	default:
+		finished = a.at
+	}
+	return bind(item.Key.Source, item.Key.Account, item.Key.ID, state, attempts, a.at, next, finished,
+		claim, item.Type, item.Object, item.Version, item.Part, nil, item.Content[:], item.Error,
+		string(a.receipt.Origin), item.LongID)
+}
+
+// run inserts what is new. The unique constraint decides, never a look-up
+// before; what it refuses is looked at afterwards (duplicate.go).
+//
+// A crash before the commit leaves nothing: the sender has no answer and
+// comes again. After it, all is there: its retry is a duplicate.
+func (a *acceptance) run(t *tx) error {
+	a.carrier, a.waiting, a.revived = 0, false, false
+	a.works = a.works[:0]
+	a.result = event.Accepted{Items: make([]event.AcceptedItem, len(a.receipt.Items))}
+	if a.receipt.BodyWindow > 0 {
+		if first, known, err := a.claimBody(t); err != nil {
+			return err
+		} else if known {
+			return a.sameBody(t, first)
+		}
+	}
+	for i := range a.receipt.Items {
+		if err := a.item(t, i); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	if a.receipt.BodyWindow > 0 {
+		return a.nameBody(t)
+	}
+	return nil
+}
+
+func (a *acceptance) item(t *tx, i int) error {
+	item, args := &a.receipt.Items[i], a.inserts[i]
+	args[insertPayloadArg].Value = nil
+	if !item.DropBody {
+		args[insertPayloadArg].Value = a.carrier
+	}
+	seq, inserted, err := t.insertBound(sqlInsertEvent, args)
+	if err != nil {
+		return fmt.Errorf("insert event: %w", err)
+	}
+	if inserted == 0 {
+		return a.known(t, i)
+	}
+	a.result.Items[i] = event.AcceptedItem{Key: item.Key, Seq: seq, Result: event.New}
+	if !item.DropBody && a.carrier == 0 {
+		a.carrier = seq
+		a.payload[0].Value = seq
+		if _, err := t.execBound(sqlInsertPayload, a.payload); err != nil {
+			return fmt.Errorf("insert payload: %w", err)
+		}
+	}
+	switch event.State(args[3].Value.(string)) {
+	case event.Pending:
+		a.waiting = true
+	case event.Claimed:
+		a.works = append(a.works, a.workOf(item, seq))
+	case event.Dead:
+		return a.unreadable(t, item)
+	}
+	return nil
+}
+
+// workOf is the event as its row says, from memory.
+func (a *acceptance) workOf(item *event.Item, seq int64) event.Work {
+	w := event.Work{
+		Event: event.Event{
+			Seq: seq, Key: item.Key, LongID: item.LongID, Type: item.Type, Object: item.Object,
+			Version: item.Version, State: event.Claimed, Run: 1, Attempts: 1,
+			Origin: a.receipt.Origin, ReceivedAt: a.receipt.At,
+		},
+		Payload: event.Payload{Part: item.Part},
+		Claim:   a.claim,
+	}
+	if !item.DropBody {
+		w.Body, w.Header, w.Query = a.receipt.Body, a.receipt.Header, a.receipt.Query
+	}
+	return w
+}
+
+// unreadable opens the incident of an event that is dead as it came.
+func (a *acceptance) unreadable(t *tx, item *event.Item) error {
+	_, err := raise(t, a.at, event.Incident{
+		Cause:   event.CauseUnreadable,
+		Subject: item.Key.Source,
+		Detail:  fmt.Sprintf("%s was stored dead as it came: %s. Look at it, correct the source's configuration, and replay or discard it.", item.Key, item.Error),
+	}, 0)
+	return err
+}
+
+// done answers the sender and hands over what is claimed. The writer calls it
+// after the commit.
+func (a *acceptance) done(err error) {
+	if err != nil {
+		a.err = fmt.Errorf("accept: %w", err)
+		close(a.answered)
+		a.release(a.reserved)
+		return
+	}
+	works, waiting, revived := a.works, a.waiting, a.revived
+	close(a.answered)
+	if len(works) > 0 {
+		a.handoff.Hand(works)
+	}
+	a.release(a.reserved - len(works))
+	if waiting {
+		ring(a.store.desk.events)
+	}
+	if revived {
+		ring(a.store.desk.deliveries)
+	}
+}
+
+func (a *acceptance) release(places int) {
+	if places > 0 {
+		a.handoff.Release(places)
+	}
+}

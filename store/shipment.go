@@ -1,0 +1,106 @@
+package store
+
+import (
+	"fmt"
+
+	"creel/event"
+)
+
+const (
+	// dueDelivery is the one statement that says what may be claimed for a
+	// destination: ready, due, and the destination neither held nor disabled
+	// nor paused. A probe takes the oldest one of a held or disabled one.
+	dueDelivery = ` FROM delivery INDEXED BY delivery_due
+		WHERE state = 'ready' AND destination = ?1 AND next_at <= ?2
+		AND NOT EXISTS (SELECT 1 FROM destination WHERE name = ?1 AND destination.state <> 'enabled')
+		ORDER BY next_at, id LIMIT ?3`
+	probeDelivery = ` FROM delivery INDEXED BY delivery_due
+		WHERE state = 'ready' AND destination = ?1
+		AND NOT EXISTS (SELECT 1 FROM destination WHERE name = ?1 AND destination.state = 'paused')
+		ORDER BY next_at, id LIMIT ?3`
+
+	// The weight of what is due. length() of a BLOB reads no more of it than
+	// the head of its row.
+	dueWeight = `SELECT ifnull((SELECT length(payload.body) FROM event JOIN payload
+		ON payload.id = CASE event.payload WHEN 0 THEN event.seq ELSE event.payload END
+		WHERE event.seq = delivery.event), 0)`
+	sqlDueWeight = dueWeight + dueDelivery
+
+	sqlClaimDue = `UPDATE delivery SET state = 'sending', claim = ?4, next_at = ?2,
+		attempts = attempts + 1, tries = tries + 1, probe = 0
+		WHERE id IN (SELECT id` + dueDelivery + `) RETURNING ` + deliveryColumns
+	sqlClaimProbe = `UPDATE delivery SET state = 'sending', claim = ?4, next_at = ?2,
+		tries = tries + 1, probe = 1
+		WHERE id IN (SELECT id` + probeDelivery + `) RETURNING ` + deliveryColumns
+
+	sqlShipmentEvent = `SELECT source, account, id, type, received_at, part,
+		CASE payload WHEN 0 THEN seq ELSE payload END FROM event WHERE seq = ?`
+)
+
+// claimShipments takes due deliveries of one destination, oldest due first,
+// with what has to be sent. Their attempts are counted with the claim; that of
+// a probe is not.
+//
+// A crash after the commit leaves deliveries in flight under a dead boot,
+// sent or not: Recover repeats them or puts them in doubt.
+func claimShipments(t *tx, now int64, c event.ShipmentClaim, token event.Claim, budget *int64) ([]event.Shipment, error) {
+	query, n := sqlClaimProbe, 1
+	if !c.Probe {
+		query = sqlClaimDue
+		var err error
+		if n, err = weigh(t, now, c, budget); err != nil {
+			return nil, err
+		}
+	}
+	if n == 0 || c.Max <= 0 {
+		return nil, nil
+	}
+	shipments := make([]event.Shipment, 0, n)
+	err := t.query(query, []any{c.Destination, now, n, string(token)}, func(r row) error {
+		shipments = append(shipments, event.Shipment{Delivery: deliveryOf(r), Claim: token, Probe: c.Probe})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim deliveries to %s: %w", c.Destination, err)
+	}
+	shared := payloadCache{t: t}
+	for i := range shipments {
+		if err := fill(t, &shared, &shipments[i]); err != nil {
+			return nil, err
+		}
+	}
+	return shipments, nil
+}
+
+// weigh tells how many of the due deliveries fit into what is left of the
+// memory of one claim; the first always does.
+func weigh(t *tx, now int64, c event.ShipmentClaim, budget *int64) (n int, err error) {
+	full := false
+	err = t.query(sqlDueWeight, []any{c.Destination, now, min(c.Max, maxClaim)}, func(r row) error {
+		if *budget -= r.int64(0); full || n > 0 && *budget < 0 {
+			full = true
+			return nil
+		}
+		n++
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("look for due deliveries to %s: %w", c.Destination, err)
+	}
+	return n, nil
+}
+
+// fill reads the event of a shipment and what it carried.
+func fill(t *tx, shared *payloadCache, s *event.Shipment) error {
+	var payload int64
+	err := t.query(sqlShipmentEvent, []any{s.EventSeq}, func(r row) error {
+		s.Event = keyOf(r, 0)
+		s.Type, s.ReceivedAt, s.Payload.Part = r.text(3), timeOf(r, 4), r.text(5)
+		payload = r.int64(6)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read event of delivery %d: %w", s.ID, err)
+	}
+	return shared.load(payload, &s.Payload)
+}
