@@ -321,13 +321,11 @@ func TestShapeProblemsAreSeen(t *testing.T) {
 		"//go:embed x\nvar files embed.FS":                                           "",
 		"var x = 1\nfunc f() { x := 2; x = 3; _ = x }":                               "",
 		"var _ fmt.Stringer = (*T)(nil)":                                             "",
-		"var count int
-func f() { count += 1 }": "count",
-		"var dummy [8]byte
-func f() []byte { return dummy[:] }": "",
-		"var once sync.Once": "once",
-		"var p atomic.Pointer[int]": "p",
-		"var s struct { mu sync.Mutex }": "s",
+		"var count int\nfunc f() { count += 1 }":                                     "count",
+		"var dummy [8]byte\nfunc f() []byte { return dummy[:] }":                     "",
+		"var once sync.Once":                                                         "once",
+		"var p atomic.Pointer[int]":                                                  "p",
+		"var s struct { mu sync.Mutex }":                                             "s",
 		"var x = 1\nfunc f() { x = 2 }":                                              "x",
 		"var x = 1\nfunc f() { x++ }":                                                "x",
 		"var m = map[string]int{}\nfunc f() { m[\"a\"] = 1 }":                        "m",
