@@ -62,11 +62,14 @@ func (d *Dispatcher) save(ctx context.Context, now time.Time) error {
 		}
 		change := d.saves[0]
 		d.mu.Unlock()
-		if err := d.opt.Outbox.SaveDestination(ctx, now, change.health, change.open, change.resolve); err != nil {
+		err := d.opt.Outbox.SaveDestination(ctx, now, change.health, change.open, change.resolve)
+		paused := errors.Is(err, event.ErrClaimLost) // by its owner, whose word counts
+		if err != nil && !paused {
 			return fmt.Errorf("saving destination %s: %w", change.health.Name, err)
 		}
 		d.mu.Lock()
 		d.saves = d.saves[1:]
+		d.stale = d.stale || paused
 		d.mu.Unlock()
 	}
 }
@@ -255,8 +258,7 @@ func (d *Dispatcher) take(claims []event.ShipmentClaim, shipments []event.Shipme
 			d.giveBack(to, s)
 			continue
 		}
-		to.seen(len(s.Payload.Body))
-		to.queue = append(to.queue, s)
+		to.push(s)
 	}
 	for _, claim := range claims {
 		to := d.destinations[claim.Destination]

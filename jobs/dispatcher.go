@@ -71,7 +71,8 @@ type Dispatcher struct {
 	wake   chan struct{}
 	air    context.Context // of every attempt; ends when a stop has waited long enough
 	cancel context.CancelFunc
-	beat   atomic.Int64 // unix milliseconds of the last completed step
+	began  time.Time    // for a clock that can not be set
+	beat   atomic.Int64 // nanoseconds from began to the last completed step
 
 	mu           sync.Mutex
 	destinations map[string]*destination
@@ -104,7 +105,7 @@ func NewDispatcher(opt DispatcherOptions) (*Dispatcher, error) {
 	if opt.Outbox == nil || opt.Clock == nil || opt.Jitter == nil {
 		return nil, errNoOutbox
 	}
-	d := &Dispatcher{opt: opt, wake: make(chan struct{}, 1), destinations: map[string]*destination{}, stale: true}
+	d := &Dispatcher{opt: opt, wake: make(chan struct{}, 1), destinations: map[string]*destination{}, stale: true, began: time.Now()}
 	d.air, d.cancel = context.WithCancel(context.Background())
 	if err := d.Configure(opt.Routes); err != nil {
 		return nil, err
@@ -152,8 +153,8 @@ func (d *Dispatcher) Refresh() {
 	d.signal()
 }
 
-// Beat is when the dispatcher last completed a step: a stalled one shows.
-func (d *Dispatcher) Beat() time.Time { return time.UnixMilli(d.beat.Load()) }
+// Idle is how long ago the dispatcher last came round: one that hangs shows.
+func (d *Dispatcher) Idle() time.Duration { return time.Since(d.began) - time.Duration(d.beat.Load()) }
 
 func (d *Dispatcher) signal() {
 	select {
@@ -169,7 +170,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		next, err := d.Step(ctx, d.opt.Clock())
-		d.beat.Store(d.opt.Clock().UnixMilli())
+		d.beat.Store(int64(time.Since(d.began)))
 		timer.Reset(d.pause(next, err))
 		select {
 		case <-ctx.Done():

@@ -13,9 +13,10 @@ const (
 	// mostAhead is how many deliveries are claimed before there is a place for
 	// them, so that a place that becomes free is filled without waiting for a
 	// commit, and claims and finishes share their transactions.
-	mostAhead = 256
-	// aheadBytes bounds the bodies among them, by the size of those before.
-	aheadBytes = 8 << 20
+	mostAhead = 128
+	// aheadBytes is the size of the bodies among them from which on no more
+	// are claimed. The store bounds what one claim adds.
+	aheadBytes = 4 << 20
 	// burstTime is how much of a rate may start at once.
 	burstTime = 50 * time.Millisecond
 )
@@ -29,7 +30,7 @@ type flight struct {
 	flying   int // attempts that run
 	reserved int // places promised to the worker
 	queue    []event.Shipment
-	largest  int // body of the last deliveries, in bytes, decaying
+	bytes    int // bodies in the queue
 }
 
 func newFlight(most int, perSecond float64, review bool) flight {
@@ -83,15 +84,10 @@ func (f *flight) wants(limit int, now time.Time) int {
 	if f.limiter != nil {
 		return max(min(room, f.tokens(now))-len(f.queue), 0)
 	}
-	return max(room+f.aheadNow()-len(f.queue), 0)
-}
-
-// aheadNow keeps the memory of what waits in bounds where bodies are large.
-func (f *flight) aheadNow() int {
-	if f.largest == 0 {
-		return min(f.ahead, f.most) // nothing is known about their size yet
+	if f.bytes < aheadBytes {
+		room += f.ahead
 	}
-	return min(f.ahead, aheadBytes/f.largest)
+	return max(room-len(f.queue), 0)
 }
 
 // start takes one place for an attempt at now, with its token of the rate.
@@ -102,9 +98,10 @@ func (f *flight) start(now time.Time) {
 	}
 }
 
-// seen notes the size of a body; the largest counts, and fades.
-func (f *flight) seen(size int) {
-	f.largest = max(size, f.largest-f.largest/64, 1)
+// push puts a delivery at the end of the queue.
+func (f *flight) push(s event.Shipment) {
+	f.queue = append(f.queue, s)
+	f.bytes += len(s.Payload.Body)
 }
 
 // pop takes the first of the queue.
@@ -112,5 +109,6 @@ func (f *flight) pop() event.Shipment {
 	s := f.queue[0]
 	f.queue[0] = event.Shipment{} // the body is no longer ours to keep
 	f.queue = f.queue[1:]
+	f.bytes -= len(s.Payload.Body)
 	return s
 }

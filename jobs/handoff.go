@@ -52,7 +52,6 @@ func (d *Dispatcher) Hand(shipments []event.Shipment) {
 			d.giveBack(to, s)
 			continue
 		}
-		to.seen(len(s.Payload.Body))
 		to.flying++
 		d.flying++
 		go d.carry(to, s)
