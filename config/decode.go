@@ -336,7 +336,7 @@ func (d *decoder) plain(path string, value any, into reflect.Value, rules reflec
 
 func (d *decoder) choice(path, text string, choices []string) {
 	hint := "one of: " + strings.Join(choices, ", ")
-	if near := nearest(text, choices); near != "" {
+	if near := Nearest(text, choices); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
 	d.fault(path, strconv.Quote(text)+" is not known here", hint)

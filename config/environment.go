@@ -174,7 +174,7 @@ func nearestVariable(name string, known []string) string {
 			tails = append(tails, strings.ToLower(tail))
 		}
 	}
-	if near := nearest(strings.TrimPrefix(name, Prefix), tails); near != "" {
+	if near := Nearest(strings.TrimPrefix(name, Prefix), tails); near != "" {
 		return Prefix + strings.ToUpper(near)
 	}
 	return ""

@@ -6,12 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+const oneSource = "[[source]]\nname = \"gen\"\nprovider = \"x\"\n"
+
 // The file is weaker than the environment, key by key.
 func TestEnvironmentOverFile(t *testing.T) {
 	t.Parallel()
 	secret := write(t, "password", "correct horse battery staple\r\n")
 	proxies := write(t, "proxies", "10.0.0.0/8,192.168.0.0/16\n")
-	name := write(t, "creel.toml", "listen = \"127.0.0.1:1\"\npublic_url = \"https://a.example\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n")
+	name := write(t, "creel.toml", "listen = \"127.0.0.1:1\"\npublic_url = \"https://a.example\"\n[log]\nlevel = \"debug\"\nformat = \"json\"\n"+oneSource)
 	env := lookup(
 		"CREEL_LISTEN", "127.0.0.1:2",
 		"CREEL_DATABASE", "here.db",
@@ -30,6 +32,7 @@ func TestEnvironmentOverFile(t *testing.T) {
 		t.Fatal(problems)
 	}
 	want := Default()
+	want.Sources = cfg.Sources
 	want.Listen, want.PublicURL, want.Database = "127.0.0.1:2", "https://a.example", "here.db"
 	want.Admin = Admin{Listen: "127.0.0.1:3", Password: NewSecret("file:" + secret)}
 	want.SMTP.Password = NewSecret("env:CREEL_SMTP_PASSWORD")
@@ -60,7 +63,7 @@ func TestEnvironmentReference(t *testing.T) {
 // that it overrides.
 func TestEnvironmentProblems(t *testing.T) {
 	t.Parallel()
-	name := write(t, "creel.toml", "listen = \"127.0.0.1:1\"\n")
+	name := write(t, "creel.toml", "listen = \"127.0.0.1:1\"\n"+oneSource)
 	for _, c := range []struct {
 		pairs   []string
 		want    string

@@ -12,7 +12,7 @@ import (
 func (d *decoder) unknown(path, key string, fields map[string]reflect.StructField) {
 	known := sortedKeys(fields)
 	hint := ""
-	if near := nearest(key, known); near != "" {
+	if near := Nearest(key, known); near != "" {
 		hint = "did you mean " + spelled(near, fields[near].Type) + "?"
 	} else if homes := d.homesOf(key); len(homes) > 0 {
 		hint = "it belongs " + strings.Join(homes, " or ")

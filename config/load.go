@@ -77,6 +77,9 @@ func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 	}
 	problems = append(problems, validate(cfg, bad)...)
 	problems = append(problems, checkSecrets(cfg, env)...)
+	if f.Name != "" && cfg.Sources == nil && problems.Err() == nil {
+		problems = append(problems, Problem{Warning: true, Message: "there is no source: nothing can be received", Hint: "write [[source]] with a name, as in config.example.toml"})
+	}
 	located := f.Locate(problems)
 	for _, p := range problems.Faults() {
 		f.told[p.Path] = true

@@ -101,7 +101,7 @@ func (s Secret) Warnings(env Environment) []string {
 	var out []string
 	if s.Literal() {
 		out = append(out, `the secret stands in the configuration itself: "env:NAME" or "file:PATH" keep it out`)
-		if scheme, _, ok := strings.Cut(string(plain), ":"); ok && nearest(scheme, []string{"env", "file", "credential"}) != "" {
+		if scheme, _, ok := strings.Cut(string(plain), ":"); ok && Nearest(scheme, []string{"env", "file", "credential"}) != "" {
 			out = append(out, `it looks like a misspelt "env:", "file:" or "credential:" reference and is taken as the secret itself`)
 		}
 	}

@@ -2,9 +2,9 @@ package config
 
 import "strings"
 
-// nearest returns the known word that a misspelt one was probably meant to
+// Nearest returns the known word that a misspelt one was probably meant to
 // be, or "" where none is near.
-func nearest(word string, known []string) string {
+func Nearest(word string, known []string) string {
 	limit := 2
 	if len(word) <= 4 {
 		limit = 1
@@ -48,7 +48,3 @@ func distance(a, b string, limit int) int {
 	}
 	return last[len(b)]
 }
-
-// Nearest returns the known word that a misspelt one was probably meant to be,
-// or "" where none is near.
-func Nearest(word string, known []string) string { return nearest(word, known) }

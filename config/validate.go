@@ -6,7 +6,6 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -67,8 +66,13 @@ func (v *validator) frame() {
 	cfg := v.cfg
 	v.listen("listen", cfg.Listen)
 	v.listen("admin.listen", cfg.Admin.Listen)
-	if cfg.Listen == cfg.Admin.Listen && !strings.HasSuffix(cfg.Listen, ":0") {
-		v.fault("admin.listen", "is the same address as listen", "the page has a listener of its own, such as \"127.0.0.1:8081\"")
+	if sameAddress(cfg.Listen, cfg.Admin.Listen) {
+		at := "admin.listen"
+		if cfg.Admin.Listen == Default().Admin.Listen {
+			at = "listen" // the one that somebody wrote
+		}
+		v.fault(at, fmt.Sprintf("%q and %q can not stand side by side", cfg.Listen, cfg.Admin.Listen),
+			"senders and the page have listeners of their own, on two ports")
 	}
 	if cfg.Database == "" {
 		v.fault("database", "is empty", `name the file, such as "creel.db"`)
@@ -123,6 +127,17 @@ func (v *validator) address(path, text, example string) {
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
 		v.fault(path, strconv.Quote(text)+" has no valid host", hint)
 	}
+}
+
+// sameAddress tells whether two listeners can not stand side by side.
+func sameAddress(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	every := []string{"", "0.0.0.0", "::"}
+	return hostA == hostB || slices.Contains(every, hostA) || slices.Contains(every, hostB)
 }
 
 var (
@@ -224,7 +239,9 @@ func (v *validator) rule(at string, r *Rule) {
 		v.matched(Join(at, "match", "source"), i, len(r.Match.Source), pattern)
 	}
 	for i, pattern := range r.Match.Types {
-		v.glob(Item(Join(at, "match", "types"), i), pattern)
+		if pattern == "" {
+			v.fault(Item(Join(at, "match", "types"), i), "is empty", `write "*" for all, or a type such as "invoice.*"`)
+		}
 	}
 	if r.Forward != nil {
 		to := Join(at, "forward", "to")
@@ -235,38 +252,26 @@ func (v *validator) rule(at string, r *Rule) {
 	}
 }
 
-// matched checks a rule's reference to sources: a name, or a glob over names.
+// matched checks a rule's reference to a source. Whether a pattern matches
+// one is asked where patterns are understood.
 func (v *validator) matched(list string, i, n int, pattern string) {
 	at := list
 	if n > 1 {
 		at = Item(list, i)
 	}
 	var names []string
-	for _, s := range v.cfg.Sources {
-		if s.Name == "" {
+	for i, s := range v.cfg.Sources {
+		if v.told(Join(Item("source", i), "name")) {
 			return // the name that is meant may be the one that could not be read
 		}
 		names = append(names, s.Name)
 	}
-	if !strings.ContainsAny(pattern, "*?[") {
-		v.reference(at, "source", pattern, names)
-		return
-	}
-	if v.glob(at, pattern) && !slices.ContainsFunc(names, func(name string) bool { ok, _ := path.Match(pattern, name); return ok }) {
-		v.fault(at, strconv.Quote(pattern)+" matches no source", "known: "+strings.Join(names, ", "))
-	}
-}
-
-func (v *validator) glob(at, pattern string) bool {
-	if pattern == "" {
+	switch {
+	case pattern == "":
 		v.fault(at, "is empty", `write "*" for all`)
-		return false
+	case !strings.ContainsAny(pattern, "*?"):
+		v.reference(at, "source", pattern, names)
 	}
-	if _, err := path.Match(pattern, ""); err != nil {
-		v.fault(at, strconv.Quote(pattern)+" is not a pattern", `* stands for any letters, ? for one, as in "invoice.*"`)
-		return false
-	}
-	return true
 }
 
 func (v *validator) ruleNames() {
@@ -301,7 +306,7 @@ func (v *validator) reference(at, kind, name string, names []string) {
 		return
 	}
 	hint := "there is none yet"
-	if near := nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	} else if len(names) > 0 {
 		hint = "known: " + strings.Join(names, ", ")
