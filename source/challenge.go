@@ -13,7 +13,7 @@ type Answer struct {
 	Status int
 	Type   string // Content-Type; "" for none
 	Header map[string]string
-	Body   []byte
+	Body   string
 }
 
 // challenge is a handshake, compiled.
@@ -147,7 +147,7 @@ func (c challenge) answer(v *view) (*Answer, bool) {
 	if err != nil || !ok && len(c.body.pieces) > 0 {
 		return nil, false
 	}
-	out.Body = []byte(body)
+	out.Body = body
 	if len(c.json) > 0 {
 		members := make(map[string]string, len(c.json))
 		for name, t := range c.json {
@@ -157,9 +157,11 @@ func (c challenge) answer(v *view) (*Answer, bool) {
 			}
 			members[name] = text
 		}
-		if out.Body, err = json.Marshal(members); err != nil {
+		text, err := json.Marshal(members)
+		if err != nil {
 			return nil, false
 		}
+		out.Body = string(text)
 	}
 	for name, t := range c.header {
 		text, ok, err := v.render(t, true, false)

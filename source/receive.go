@@ -133,7 +133,7 @@ func (s *Source) reply() *Answer {
 	if a == nil {
 		return nil
 	}
-	return &Answer{Status: orStatus(a.Status), Type: a.Type, Body: []byte(a.Body)}
+	return &Answer{Status: orStatus(a.Status), Type: a.Type, Body: a.Body}
 }
 
 func orStatus(status int) int {

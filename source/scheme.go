@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,12 +116,8 @@ func (c *compiler) choice(key string, list []string, words []string) choice {
 	return out
 }
 
-func orElse(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
-}
+// orElse is the value, or the fallback where it is empty or 0.
+func orElse[V comparable](value, fallback V) V { return cmp.Or(value, fallback) }
 
 // scheme compiles the language. It reports everything at once.
 func (c *compiler) scheme(in config.Scheme) *scheme {
@@ -138,13 +135,13 @@ func (c *compiler) scheme(in config.Scheme) *scheme {
 	for _, name := range in.Encodings {
 		s.encodings = append(s.encodings, c.oneOf(".verify.content_encodings", name, []string{"gzip"}))
 	}
-	s.plainSigned = c.oneOf(".verify.compressed", orElse(in.Compressed, "plain"), []string{"plain", "sent"}) == "plain"
+	s.plainSigned = c.oneOf(".verify.compressed", cmp.Or(in.Compressed, "plain"), []string{"plain", "sent"}) == "plain"
 	return s
 }
 
 func (c *compiler) secretRule(s *scheme, in config.Scheme) {
 	forms := []string{"utf8", "base64", "prefixed-base64", "hex", "html"}
-	form := orElse(in.Key, "utf8")
+	form := cmp.Or(in.Key, "utf8")
 	s.rule = keyRule{auth: in.Auth, form: form, strip: in.Strip, list: in.KeyList, named: in.KeyBy != ""}
 	if s.rule.asymmetric() {
 		forms = []string{"hex", "base64", "spki-base64", "pem"}
@@ -184,7 +181,7 @@ func (c *compiler) signature(s *scheme, in config.Scheme) {
 		s.sig.places = append(s.sig.places, p)
 		s.sig.any = s.sig.any || p.kind == inHeaders
 	}
-	if c.oneOf(".verify.match", orElse(in.Match, "first"), []string{"first", "any"}) == "any" {
+	if c.oneOf(".verify.match", cmp.Or(in.Match, "first"), []string{"first", "any"}) == "any" {
 		s.sig.any = true
 	}
 	if s.sig.pair == "" && s.sig.take != "" {
@@ -193,7 +190,7 @@ func (c *compiler) signature(s *scheme, in config.Scheme) {
 	if s.sig.pair != "" && s.sig.take == "" {
 		c.fault(".verify.take", "pair cuts off a label and take does not say which one counts", `such as take = "v1"`)
 	}
-	s.sig.enc = encoding(c.oneOf(".verify.encoding", orElse(in.Encoding, fallback), encodings()))
+	s.sig.enc = encoding(c.oneOf(".verify.encoding", cmp.Or(in.Encoding, fallback), encodings()))
 }
 
 // content compiles what is signed.
@@ -211,7 +208,7 @@ func (c *compiler) content(s *scheme, in config.Scheme) {
 	s.urlPorts = in.URLPorts
 	if in.BodyHash != "" {
 		s.bodyHash = c.place(".verify.body_hash", in.BodyHash, nil)
-		s.bodyHashEnc = encoding(c.oneOf(".verify.body_hash_encoding", orElse(in.BodyHashEncoding, "hex"), encodings()))
+		s.bodyHashEnc = encoding(c.oneOf(".verify.body_hash_encoding", cmp.Or(in.BodyHashEncoding, "hex"), encodings()))
 	}
 	if in.Each != "" {
 		each, err := path.ParseSplit(in.Each)
@@ -237,7 +234,7 @@ func (c *compiler) content(s *scheme, in config.Scheme) {
 // configuration to what it says.
 func (c *compiler) degree(s *scheme, in config.Scheme) {
 	covers := s.signed.has("body") || s.signed.has("form_sorted") || s.bodyHash.kind != 0
-	s.integrity = Integrity(c.oneOf(".verify.integrity", orElse(in.Integrity, s.natural(covers)),
+	s.integrity = Integrity(c.oneOf(".verify.integrity", cmp.Or(in.Integrity, s.natural(covers)),
 		[]string{string(Full), string(Partial), string(None)}))
 	switch {
 	case s.integrity == Full && !covers:
@@ -260,7 +257,7 @@ func (s *scheme) natural(covers bool) string {
 }
 
 func (c *compiler) times(s *scheme, in config.Scheme) {
-	s.window = window{unit: unit(orElse(in.Unit, string(seconds))), late: defaultWindow, early: defaultWindow}
+	s.window = window{unit: unit(cmp.Or(in.Unit, string(seconds))), late: defaultWindow, early: defaultWindow}
 	c.oneOf(".verify.unit", string(s.window.unit), []string{string(seconds), string(milliseconds), string(rfc3339)})
 	s.timestamp = c.choice(".verify.timestamp", in.Timestamp, nil)
 	if in.Late != nil {
@@ -286,8 +283,6 @@ func (c *compiler) times(s *scheme, in config.Scheme) {
 		c.warn(".verify.early", "requests signed in the future are accepted", "")
 	}
 }
-
-// Each check of what a place is covered by stands in covered.go.
 
 func (s *scheme) usesURL() bool { return s.signed.has("url") || s.signed.has("path") || s.equalsURL() }
 

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,11 @@ type Source struct {
 	maxBody    int64
 	bodyWindow time.Duration
 	preset     *Preset
+	status     statuses
 }
+
+// statuses are the answers that a source chooses; 0 is the default.
+type statuses struct{ reject, duplicate, probe int }
 
 // Compile makes a source of its configuration. prefix is its key path, such
 // as source[0]; env reads the environment. The problems are all of them, the
@@ -48,6 +53,7 @@ func Compile(cfg config.Source, prefix string, env config.Environment) (*Source,
 	s := &Source{
 		name: cfg.Name, provider: cfg.Provider, identity: in, preset: preset,
 		ignore: cfg.Ignore, accounts: cfg.Accounts, publicURL: cfg.PublicURL, title: cfg.Name,
+		status: statuses{reject: cfg.RejectStatus, duplicate: cfg.DuplicateStatus, probe: cfg.ProbeStatus},
 	}
 	if preset != nil {
 		s.title = preset.Title
@@ -224,8 +230,35 @@ func (s *Source) Provider() string { return s.provider }
 // MaxBody is the largest body that is taken, in bytes.
 func (s *Source) MaxBody() int64 { return s.maxBody }
 
-// Encodings are the values of Content-Encoding that are taken besides identity.
-func (s *Source) Encodings() []string { return s.scheme.encodings }
+// AcceptsEncoding tells whether a Content-Encoding besides identity is taken.
+// It is given in lower case.
+func (s *Source) AcceptsEncoding(coding string) bool {
+	return slices.Contains(s.scheme.encodings, coding)
+}
+
+// RejectStatus is the answer to a request that is not authentic.
+func (s *Source) RejectStatus() int { return orElse(s.status.reject, 401) }
+
+// DuplicateStatus is the answer to a receipt whose events are all known.
+func (s *Source) DuplicateStatus() int { return orElse(s.status.duplicate, 200) }
+
+// ProbeStatus is the answer to a GET or HEAD that is no handshake.
+func (s *Source) ProbeStatus() int { return orElse(s.status.probe, 200) }
+
+// SecretHeaders are the headers that carry the secret itself; nothing may keep
+// them.
+func (s *Source) SecretHeaders() []string {
+	if s.scheme.auth != "token" && s.scheme.auth != "basic" {
+		return nil
+	}
+	var names []string
+	for _, p := range s.scheme.sig.places {
+		if p.kind == inHeader {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
 
 // Integrity says whether the signature covers the body.
 func (s *Source) Integrity() Integrity { return s.scheme.integrity }

@@ -1,0 +1,148 @@
+package source
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Draft is a request before it is signed.
+type Draft struct {
+	Type   string
+	ID     string
+	Query  string
+	Header http.Header
+	Body   []byte
+}
+
+// SampleTypes lists the types of which the source's preset has a sample.
+func (s *Source) SampleTypes() []string {
+	if s.preset == nil {
+		return nil
+	}
+	var types []string
+	for _, sample := range s.preset.Samples {
+		types = append(types, sample.Type)
+	}
+	return types
+}
+
+// Sample drafts an event that looks like the sender's own. An empty kind takes
+// the first sample; an empty id makes a new one. A type without a sample, and
+// a sender that the owner described, get the least that the scheme reads.
+func (s *Source) Sample(kind, id string, at time.Time) Draft {
+	if id == "" {
+		id = "evt_" + token()
+	}
+	if s.preset != nil {
+		for _, sample := range s.preset.Samples {
+			if kind == "" || sample.Type == kind {
+				return sample.draft(id, at)
+			}
+		}
+	}
+	return s.least(kind, id)
+}
+
+func token() string {
+	var raw [12]byte
+	rand.Read(raw[:])
+	return hex.EncodeToString(raw[:])
+}
+
+func (s Sample) draft(id string, at time.Time) Draft {
+	quoted, _ := json.Marshal(id) // a string always can be
+	d := Draft{Type: s.Type, ID: id, Header: http.Header{}}
+	fill := func(text, id string) string {
+		return strings.NewReplacer(
+			"$seconds", strconv.FormatInt(at.Unix(), 10),
+			"$time", at.UTC().Format(time.RFC3339),
+			"$token", token(),
+			"$id", id,
+		).Replace(text)
+	}
+	d.Body = []byte(fill(s.Body, strings.Trim(string(quoted), `"`)))
+	for name, value := range s.Header {
+		d.Header.Set(name, fill(value, id))
+	}
+	return d
+}
+
+// least builds a body with what the scheme reads and nothing more.
+func (s *Source) least(kind, id string) Draft {
+	d := Draft{Type: kind, ID: id, Header: http.Header{}}
+	values := map[string]string{}
+	note := func(c choice, value string) {
+		for _, t := range c {
+			if t.single() && value != "" {
+				values[t.pieces[0].place.text] = value
+				return
+			}
+		}
+		for _, p := range c.places() {
+			values[p.text] = value
+		}
+	}
+	note(s.scheme.kind, kind)
+	note(s.scheme.id, id)
+	if s.scheme.readsForm && !s.scheme.readsBody {
+		form := url.Values{}
+		for place, value := range values {
+			if name, ok := strings.CutPrefix(place, "form."); ok {
+				form.Set(name, value)
+			}
+		}
+		d.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		d.Body = []byte(form.Encode())
+		return d
+	}
+	var body any = map[string]any{}
+	for _, place := range sortedKeys(values) {
+		if steps, ok := strings.CutPrefix(place, "body."); ok {
+			body = plant(body, strings.Split(steps, "."), values[place])
+		}
+	}
+	if !s.scheme.split.IsZero() {
+		body = wrap(body, strings.Split(s.scheme.split.String(), ".")[1:])
+	}
+	d.Body, _ = json.Marshal(body) // maps and texts always can be
+	return d
+}
+
+// plant sets a value below a JSON object; a step in digits is a member too.
+func plant(into any, steps []string, value string) any {
+	object, ok := into.(map[string]any)
+	if !ok {
+		object = map[string]any{}
+	}
+	if len(steps) == 1 {
+		object[steps[0]] = value
+		return object
+	}
+	object[steps[0]] = plant(object[steps[0]], steps[1:], value)
+	return object
+}
+
+// wrap puts an event into the lists that a split takes it out of.
+func wrap(body any, steps []string) any {
+	if len(steps) == 0 || steps[len(steps)-1] != "*" && !strings.Contains(strings.Join(steps, "."), "*") {
+		body = []any{body}
+	}
+	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i] == "*" {
+			body = []any{body}
+		} else {
+			body = map[string]any{steps[i]: body}
+		}
+	}
+	return body
+}
+
+// String names the draft in logs and errors.
+func (d Draft) String() string { return fmt.Sprintf("%s %s", d.Type, d.ID) }
