@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"errors"
+
 	"creel/event"
 	"creel/path"
 )
@@ -30,12 +32,18 @@ func anyGlob(patterns []string, text string) bool {
 	return len(patterns) == 0
 }
 
+var errEmptyKey = errors.New("is empty for this event")
+
 // businessKey names the operation that this rule does for an event.
 func (r *rule) businessKey(s *subject) (string, error) {
 	if r.key == nil {
 		return s.work.Key.String() + "/" + event.EscapePart(r.name), nil
 	}
-	return r.key.ExecuteKey(s.doc, s.name)
+	key, err := r.key.ExecuteKey(s.doc, s.name)
+	if err == nil && key == "" {
+		err = errEmptyKey
+	}
+	return key, err
 }
 
 // subject is the event that a decision is about.

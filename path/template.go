@@ -115,16 +115,18 @@ type Names func(name string) (string, bool)
 // Execute renders the template. A place where nothing stands, or null, is
 // ErrMissing unless the template marks it as optional.
 func (t *Template) Execute(doc *Document, names Names) (string, error) {
-	return t.execute(doc, names, func(text string) string { return text })
+	return t.execute(doc, names, false)
 }
 
 // ExecuteKey renders the template as a key: "/" and "%" in each value are
-// percent-escaped, so that "a/b" + "c" stays different from "a" + "b/c".
+// percent-escaped, so that "a/b" + "c" stays different from "a" + "b/c", and
+// an empty text in the request counts as nothing, since events would share a
+// key by it.
 func (t *Template) ExecuteKey(doc *Document, names Names) (string, error) {
-	return t.execute(doc, names, event.EscapePart)
+	return t.execute(doc, names, true)
 }
 
-func (t *Template) execute(doc *Document, names Names, escape func(string) string) (string, error) {
+func (t *Template) execute(doc *Document, names Names, key bool) (string, error) {
 	var b strings.Builder
 	for _, piece := range t.pieces {
 		if piece.Literal != "" {
@@ -135,10 +137,14 @@ func (t *Template) execute(doc *Document, names Names, escape func(string) strin
 		if err != nil {
 			return "", err
 		}
+		if key {
+			ok = ok && (text != "" || piece.Name != "")
+			text = event.EscapePart(text)
+		}
 		if !ok && !piece.Optional {
 			return "", at(piece.Place(), ErrMissing)
 		}
-		b.WriteString(escape(text))
+		b.WriteString(text)
 	}
 	return b.String(), nil
 }

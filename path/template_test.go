@@ -59,6 +59,16 @@ func TestKeyTemplateKeepsPartsApart(t *testing.T) {
 	}
 }
 
+func TestKeyTemplateTakesNoEmptyText(t *testing.T) {
+	t.Parallel()
+	if got, err := render(t, "x/{body.id}", `{"id":""}`, true); !errors.Is(err, ErrMissing) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := render(t, "x/{body.id?}{account}", `{"id":""}`, true); err != nil || got != "x/" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestTemplateNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for text, place := range map[string]string{
