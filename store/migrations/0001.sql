@@ -1,5 +1,7 @@
 -- Times are integer milliseconds UTC, states are the words of package event,
 -- and what may not be is refused by a CHECK or a UNIQUE rather than by code.
+-- A CHECK of more than two words is an OR: SQLite builds a temporary table for a
+-- longer IN list, for every row that is written (a quarter of an insert's cost).
 -- Random-order indexes cost a page of WAL for each row, so there is one for an
 -- event and one for a delivery; the partial ones hold open work alone.
 
@@ -9,7 +11,7 @@ CREATE TABLE event (
   source       TEXT    NOT NULL,
   account      TEXT    NOT NULL,             -- '' where the source has none
   id           TEXT    NOT NULL CHECK (length(CAST(id AS BLOB)) BETWEEN 1 AND 256),
-  state        TEXT    NOT NULL CHECK (state IN ('pending','claimed','done','ignored','dead','discarded')),
+  state        TEXT    NOT NULL CHECK (state = 'pending' OR state = 'claimed' OR state = 'done' OR state = 'ignored' OR state = 'dead' OR state = 'discarded'),
   run          INTEGER NOT NULL DEFAULT 1 CHECK (run >= 1),
   attempts     INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),   -- claims of this run
   alone        INTEGER NOT NULL DEFAULT 0 CHECK (alone IN (0,1)),  -- pending: has to be claimed alone; claimed: was
@@ -97,7 +99,7 @@ CREATE TABLE delivery (
   rule        TEXT    NOT NULL,
   key         TEXT    NOT NULL CHECK (length(CAST(key AS BLOB)) BETWEEN 1 AND 256),
   destination TEXT    NOT NULL,
-  state       TEXT    NOT NULL CHECK (state IN ('waiting','ready','sending','sent','dead','in_doubt','discarded')),
+  state       TEXT    NOT NULL CHECK (state = 'waiting' OR state = 'ready' OR state = 'sending' OR state = 'sent' OR state = 'dead' OR state = 'in_doubt' OR state = 'discarded'),
   run         INTEGER NOT NULL DEFAULT 1 CHECK (run >= 1),
   attempts    INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0), -- of this run, as the retry policy counts them
   tries       INTEGER NOT NULL DEFAULT 0 CHECK (tries >= attempts), -- of this run, probes included
@@ -113,7 +115,7 @@ CREATE TABLE delivery (
   UNIQUE (key, destination),                -- decides whether an operation is applied
   CHECK ((state IN ('ready','sending')) = (next_at IS NOT NULL)),
   CHECK ((state = 'sending') = (claim IS NOT NULL)),
-  CHECK ((state IN ('sent','dead','discarded')) = (finished_at IS NOT NULL))
+  CHECK ((state = 'sent' OR state = 'dead' OR state = 'discarded') = (finished_at IS NOT NULL))
 ) STRICT;
 
 -- What may be sent, by destination: a held one is never scanned.
@@ -138,7 +140,7 @@ CREATE TABLE attempt (
   start    INTEGER NOT NULL,
   duration INTEGER NOT NULL,                -- milliseconds
   status   INTEGER NOT NULL,
-  outcome  TEXT    NOT NULL CHECK (outcome IN ('ok','transient','permanent','unknown')),
+  outcome  TEXT    NOT NULL CHECK (outcome = 'ok' OR outcome = 'transient' OR outcome = 'permanent' OR outcome = 'unknown'),
   error    TEXT    NOT NULL,
   answer   TEXT    NOT NULL,
   PRIMARY KEY (delivery, run, number)
@@ -147,7 +149,7 @@ CREATE TABLE attempt (
 -- What is known about a destination; one without a row is enabled.
 CREATE TABLE destination (
   name         TEXT    PRIMARY KEY,
-  state        TEXT    NOT NULL CHECK (state IN ('enabled','held','disabled','paused')),
+  state        TEXT    NOT NULL CHECK (state = 'enabled' OR state = 'held' OR state = 'disabled' OR state = 'paused'),
   since        INTEGER NOT NULL,
   reason       TEXT    NOT NULL,
   probe_at     INTEGER,
