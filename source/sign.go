@@ -232,7 +232,7 @@ func (s *Source) signingKey(how Signing) (key, error) {
 // token is a JWT with the claims that the scheme looks at.
 func (s *Source) token(v *view, k key, at time.Time) (string, error) {
 	claims := map[string]any{"iat": at.Unix(), "nbf": at.Unix(), "exp": at.Add(5 * time.Minute).Unix()}
-	v.url = s.scheme.urls(s.publicURL, v.req.Query)[0]
+	v.url = s.publicURL
 	for _, e := range s.scheme.equal {
 		if e.place.kind == inClaim {
 			text, _, err := v.render(e.want, true, false)

@@ -94,6 +94,7 @@ func (s *scheme) verifyOne(v *view, keys []key, now time.Time) (int, *refusal) {
 // match tries every form of the signed content with every key.
 func (s *scheme) match(v *view, keys []key, candidates []candidate) (int, *refusal) {
 	if s.auth == "jwt-hs256" {
+		v.url = v.src.publicURL // the audience is what was registered
 		return matchJWT(v, keys, candidates)
 	}
 	index := -1
