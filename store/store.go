@@ -164,6 +164,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.queue.close()
 		<-s.stopped
+		s.desk.actions.running.Wait()
 		s.closed = errors.Join(s.closed, s.lock.release())
 		if s.closed != nil {
 			s.closed = fmt.Errorf("close store: %w", s.closed)
