@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"creel/admin"
+	"creel/config"
+	"creel/store"
+)
+
+// fingerprints are how the sources of a configuration tell events apart.
+func (s *Snapshot) fingerprints() map[string]string {
+	prints := make(map[string]string, len(s.Sources))
+	for name, compiled := range s.Sources {
+		prints[name] = compiled.Fingerprint()
+	}
+	return prints
+}
+
+// identityHint is what to do about a source whose identity settings changed.
+const identityHint = "put the old settings back, give the source a new name, or start once with --accept-new-identity; " +
+	"with new settings an event that is already here may come in a second time"
+
+// accept refuses a configuration whose sources would tell their stored events
+// apart in another way: it would open their deduplication again. Once it is
+// accepted it is remembered.
+func (a *App) accept(ctx context.Context, s *Snapshot) error {
+	changed, err := a.store.ChangedIdentities(ctx, s.fingerprints())
+	if err != nil {
+		return err
+	}
+	if len(changed) > 0 && !a.opt.AcceptNewIdentity {
+		return fmt.Errorf("%w: the identity settings of %s changed: %s", admin.ErrRefused, strings.Join(changed, ", "), identityHint)
+	}
+	return a.store.SaveIdentities(ctx, a.opt.Clock(), s.fingerprints())
+}
+
+// Compare reports what a configuration would change for the events that the
+// database already has. It only reads, beside a running server or not.
+func Compare(ctx context.Context, s *Snapshot) config.Problems {
+	if _, err := os.Stat(s.Config.Database); errors.Is(err, os.ErrNotExist) {
+		return nil // the first start makes it
+	}
+	reader, err := store.OpenRead(ctx, s.Config.Database)
+	if err != nil {
+		return config.Problems{{Path: "database", Message: err.Error()}}
+	}
+	defer reader.Close()
+	changed, err := reader.ChangedIdentities(ctx, s.fingerprints())
+	if err != nil {
+		return config.Problems{{Path: "database", Message: err.Error()}}
+	}
+	var problems config.Problems
+	for _, name := range changed {
+		for i := range s.Config.Sources {
+			if s.Config.Sources[i].Name == name {
+				problems = append(problems, config.Problem{Path: config.Item("source", i),
+					Message: fmt.Sprintf("the identity settings of %q are not those of its stored events", name), Hint: identityHint})
+			}
+		}
+	}
+	return problems
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"creel/event"
+	"creel/store"
+)
+
+func (f *frame) audit() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "audit [ACTION]",
+		Short: "Who did what, newest first; with a number, the keys of one action",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			reader, _, err := f.reader(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer reader.Close()
+			if len(args) == 1 {
+				id, err := strconv.ParseInt(args[0], 10, 64)
+				if err != nil {
+					return usage("creel audit", "%q is not the number of an action", args[0])
+				}
+				items, err := itemsOf(cmd.Context(), reader, id)
+				if err != nil {
+					return failed("", "%w", err)
+				}
+				return f.printItems(items)
+			}
+			actions, err := reader.Actions(cmd.Context(), event.Page{Limit: limit})
+			if err != nil {
+				return failed("", "%w", err)
+			}
+			return f.printActions(actions)
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	return f.jsonFlag(cmd)
+}
+
+// itemsOf reads all keys of an action.
+func itemsOf(ctx context.Context, reader *store.Reader, id int64) ([]event.ActionItem, error) {
+	var items []event.ActionItem
+	for {
+		page, err := reader.ActionItems(ctx, id, len(items))
+		if err != nil || len(page) == 0 {
+			return items, err
+		}
+		items = append(items, page...)
+	}
+}
+
+func (f *frame) printActions(actions []event.Action) error {
+	if len(actions) == 0 {
+		return nothing("nobody has replayed, discarded, paused or resumed anything yet")
+	}
+	rows := newTable(f.out, "ACTION", "AT", "ACTOR", "WHAT", "SELECTION", "DONE", "REFUSED", "REASON")
+	for _, action := range actions {
+		if f.asJSON {
+			if err := f.printJSON(action); err != nil {
+				return err
+			}
+			continue
+		}
+		selection := action.Target
+		if selection == "" {
+			text, _ := json.Marshal(action.Selector)
+			selection = string(text)
+		}
+		rows.row(strconv.FormatInt(action.ID, 10), stamp(action.At), action.Actor, string(action.Kind), selection,
+			fmt.Sprintf("%d of %d", action.Done, action.Selected), strconv.Itoa(action.Refused), action.Reason)
+	}
+	if !f.asJSON {
+		rows.flush()
+	}
+	return nil
+}
+
+func (f *frame) printItems(items []event.ActionItem) error {
+	if len(items) == 0 {
+		return nothing("creel audit, to see the actions")
+	}
+	rows := newTable(f.out, "EVENT", "RESULT")
+	for _, item := range items {
+		if f.asJSON {
+			if err := f.printJSON(item); err != nil {
+				return err
+			}
+			continue
+		}
+		rows.row(item.Event.String(), item.Result)
+	}
+	if !f.asJSON {
+		rows.flush()
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"creel/app"
+	"creel/config"
+)
+
+func (f *frame) check() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Say everything that is wrong with the configuration, at once",
+		Long: `Check reads the configuration as serve would, compiles every source, rule and
+destination, compares it with the database where there is one, and prints every
+problem with its file, line, key and what to do. It changes nothing. Exit 0
+when serve would start, 2 when it would not; warnings do not stop the start.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := f.load()
+			if err != nil {
+				return err
+			}
+			return f.printProblems(s, f.everything(cmd.Context(), s))
+		},
+	}
+	return f.jsonFlag(cmd)
+}
+
+// everything is every problem of a configuration: of its shape, of its
+// meaning, and of what the database remembers of an earlier one.
+func (f *frame) everything(ctx context.Context, s *setup) config.Problems {
+	problems := s.problems
+	if s.config == nil {
+		return problems
+	}
+	snapshot, found := f.compile(s)
+	problems = append(problems, found...)
+	if snapshot != nil {
+		problems = append(problems, app.Compare(ctx, snapshot)...)
+	}
+	return s.placed(problems)
+}
+
+func (f *frame) printProblems(s *setup, problems config.Problems) error {
+	for _, problem := range problems {
+		if f.asJSON {
+			if err := f.printJSON(problem); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintln(f.out, problem.String())
+	}
+	name := s.file
+	if name == "" {
+		name = "the demo configuration"
+	}
+	faults, warnings := len(problems.Faults()), len(problems.Warnings())
+	if !f.asJSON {
+		switch {
+		case faults > 0:
+			fmt.Fprintf(f.err, "%s: %s, %s\n", name, plural(faults, "problem", "problems"), plural(warnings, "warning", "warnings"))
+		default:
+			fmt.Fprintf(f.out, "%s is fine: %s, %s, %s; %s.\n", name,
+				plural(len(s.config.Sources), "source", "sources"), plural(len(s.config.Rules), "rule", "rules"),
+				plural(len(s.config.Destinations), "destination", "destinations"), plural(warnings, "warning", "warnings"))
+		}
+	}
+	if faults > 0 {
+		return silent(exitUsage)
+	}
+	return nil
+}

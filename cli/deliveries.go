@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"creel/event"
+	"creel/store"
+)
+
+func (f *frame) deliveries() *cobra.Command {
+	var filter store.DeliveryFilter
+	var state string
+	var key string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "deliveries",
+		Short: "List what goes out, newest first",
+		Example: `  creel deliveries --state dead
+  creel deliveries --destination app --json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			reader, _, err := f.reader(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer reader.Close()
+			if filter.State, err = parseDeliveryState(state); err != nil {
+				return err
+			}
+			if key != "" {
+				of, err := event.ParseKey(key)
+				if err != nil {
+					return usage("creel events", "%w", err)
+				}
+				filter.Event = &of
+			}
+			return f.listDeliveries(cmd, reader, filter, limit)
+		},
+	}
+	cmd.Flags().StringVar(&filter.Destination, "destination", "", "destination name")
+	cmd.Flags().StringVar(&state, "state", "", "state: "+joinDeliveryStates())
+	cmd.Flags().StringVar(&key, "event", "", "the event that they belong to")
+	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most; 0 lists all")
+	return f.jsonFlag(cmd)
+}
+
+func joinDeliveryStates() string {
+	text := ""
+	for i, state := range event.DeliveryStates() {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(state)
+	}
+	return text
+}
+
+func parseDeliveryState(text string) (event.DeliveryState, error) {
+	if text == "" {
+		return "", nil
+	}
+	for _, state := range event.DeliveryStates() {
+		if string(state) == text {
+			return state, nil
+		}
+	}
+	return "", usage("one of "+joinDeliveryStates(), "--state %q is not a state of a delivery", text)
+}
+
+func (f *frame) listDeliveries(cmd *cobra.Command, reader *store.Reader, filter store.DeliveryFilter, limit int) error {
+	rows := newTable(f.out, "ID", "EVENT", "DESTINATION", "STATE", "ATTEMPTS", "STATUS", "NEXT", "ERROR")
+	if f.asJSON {
+		rows = nil
+	}
+	count := 0
+	page := event.Page{Limit: pageRows}
+	for {
+		if limit > 0 {
+			page.Limit = min(pageRows, limit-count)
+		}
+		deliveries, err := reader.Deliveries(cmd.Context(), filter, page)
+		if err != nil {
+			return err
+		}
+		for _, d := range deliveries {
+			if err := f.printDelivery(rows, d); err != nil {
+				return err
+			}
+			count++
+		}
+		if len(deliveries) < page.Limit || count == limit {
+			break
+		}
+		page.Before = deliveries[len(deliveries)-1].ID
+	}
+	if count == 0 {
+		return nothing("creel deliveries, without a filter")
+	}
+	if rows != nil {
+		rows.flush()
+		if count == limit {
+			fmt.Fprintf(f.err, "The newest %d; --limit 0 lists all.\n", limit)
+		}
+	}
+	return nil
+}
+
+func (f *frame) printDelivery(rows *table, d event.Delivery) error {
+	if f.asJSON {
+		return f.printJSON(lineOfDelivery(d))
+	}
+	status := ""
+	if d.Status > 0 {
+		status = strconv.Itoa(d.Status)
+	}
+	rows.row(strconv.FormatInt(d.ID, 10), d.Event.String(), d.Destination, string(d.State),
+		strconv.Itoa(d.Attempts), status, stamp(d.NextAt), d.Error)
+	return nil
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"creel/event"
+)
+
+func (f *frame) pause() *cobra.Command {
+	return f.destinationAction(event.ActionPause, "pause", "Hold the deliveries of a destination; they wait without spending attempts",
+		"Paused %s: its deliveries wait. creel resume %s lets them go.\n")
+}
+
+func (f *frame) resume() *cobra.Command {
+	return f.destinationAction(event.ActionResume, "resume", "Let the deliveries of a destination go again, paused, held or disabled as it was",
+		"Resumed %s.\n")
+}
+
+func (f *frame) destinationAction(kind event.ActionKind, name, short, said string) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   name + " DESTINATION",
+		Short: short,
+		Args:  oneArg("the name of a destination"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.usable()
+			if err != nil {
+				return err
+			}
+			if _, ok := s.config.Destinations[args[0]]; !ok {
+				return usage("the names under [destination.…] in the configuration", "there is no destination %q", args[0])
+			}
+			action := f.action(kind, reason)
+			action.Target = args[0]
+			done, err := f.act(cmd.Context(), s, action)
+			if err != nil {
+				return failed("", "%s %s: %w", name, args[0], err)
+			}
+			if f.asJSON {
+				return f.printJSON(done)
+			}
+			if kind == event.ActionPause {
+				fmt.Fprintf(f.out, said, args[0], args[0])
+				return nil
+			}
+			fmt.Fprintf(f.out, said, args[0])
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit trail")
+	return f.jsonFlag(cmd)
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"creel/admin"
+	"creel/app"
+	"creel/config"
+	"creel/event"
+	"creel/handlers"
+	"creel/store"
+)
+
+// defaultConfig is the file that is taken where none is named.
+const defaultConfig = "creel.toml"
+
+// setup is the configuration that a command works with.
+type setup struct {
+	config   *config.Config
+	file     string // "" for the demo
+	source   *config.File
+	problems config.Problems
+}
+
+// load finds and reads the configuration: the named file, else creel.toml in
+// this folder, else the demo.
+func (f *frame) load() (*setup, error) {
+	name := f.configPath
+	if name == "" {
+		if fromEnv, ok := f.env("CREEL_CONFIG"); ok && fromEnv != "" {
+			name = fromEnv
+		} else if _, err := os.Stat(defaultConfig); err == nil {
+			name = defaultConfig
+		}
+	}
+	if name == "" {
+		cfg, problems, err := app.Demo(f.env)
+		if err != nil {
+			return nil, failed("", "prepare the demo: %w", err)
+		}
+		return &setup{config: cfg, problems: problems}, nil
+	}
+	cfg, source, problems := config.Load(name, f.env)
+	return &setup{config: cfg, file: name, source: source, problems: problems}, nil
+}
+
+// placed adds file and line to problems that were found by compiling.
+func (s *setup) placed(problems config.Problems) config.Problems {
+	if s.source == nil {
+		return problems.Sorted()
+	}
+	return s.source.Locate(problems)
+}
+
+// usable is load for commands that need a configuration without faults in
+// its frame. Secrets that can not be read here do not matter to them: the
+// server may run as somebody else.
+func (f *frame) usable() (*setup, error) {
+	s, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.problems.Resolved().Err(); err != nil {
+		return nil, usage("creel check", "the configuration has problems:\n%w", err)
+	}
+	return s, nil
+}
+
+// reader opens the database for plain reads, beside a running server or not.
+func (f *frame) reader(ctx context.Context) (*store.Reader, *setup, error) {
+	s, err := f.usable()
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(s.config.Database); errors.Is(err, os.ErrNotExist) {
+		return nil, nil, failed("creel serve, or name the configuration with -c",
+			"there is no database %s yet", s.config.Database)
+	}
+	reader, err := store.OpenRead(ctx, s.config.Database)
+	if err != nil {
+		return nil, nil, failed("", "%w", err)
+	}
+	return reader, s, nil
+}
+
+// act does an action through the running server, or on the database itself
+// where no server runs.
+func (f *frame) act(ctx context.Context, s *setup, action event.Action) (event.Action, error) {
+	client, err := admin.Dial(ctx, store.SocketPath(s.config.Database))
+	switch {
+	case err == nil:
+		return client.Act(ctx, action)
+	case !errors.Is(err, admin.ErrNoServer):
+		return action, err
+	}
+	return app.ActAlone(ctx, s.config, action)
+}
+
+// compile gives the configuration its meaning, for commands that need rules
+// or sources.
+func (f *frame) compile(s *setup) (*app.Snapshot, config.Problems) {
+	registry, err := f.registry()
+	if err != nil {
+		return nil, config.Problems{{Message: err.Error()}}
+	}
+	return app.Compile(s.config, app.Meaning{Env: f.env, Handlers: registry, Clock: f.now, Version: buildVersion()})
+}
+
+func (f *frame) registry() (*handlers.Registry, error) {
+	registry := handlers.NewRegistry()
+	for _, given := range f.handlers {
+		if err := registry.Register(given.name, given.run); err != nil {
+			return nil, fmt.Errorf("register the handler %q: %w", given.name, err)
+		}
+	}
+	return registry, nil
+}
