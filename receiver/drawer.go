@@ -1,0 +1,87 @@
+package receiver
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Rejected is one request that failed its verification, as the drawer keeps
+// it. It holds no secret: the header that would carry one is left out.
+type Rejected struct {
+	ID       int64     `json:"id"` // counts up from 1 at the start of the server
+	At       time.Time `json:"at"`
+	Source   string    `json:"source"`
+	Peer     string    `json:"peer"`
+	Cause    string    `json:"cause"`
+	Detail   string    `json:"detail,omitempty"` // for the operator
+	Method   string    `json:"method"`
+	Query    string    `json:"query,omitempty"`
+	Header   string    `json:"header"` // "Name: value" lines
+	Body     []byte    `json:"body"`   // the first bytes
+	BodySize int       `json:"body_size"`
+}
+
+// size is about what the entry holds in memory.
+func (r *Rejected) size() int {
+	const fixed = 256
+	return fixed + len(r.Query) + len(r.Header) + len(r.Body) + len(r.Detail)
+}
+
+// drawer keeps the last rejected requests in memory, bounded in entries and
+// in bytes, so that unverified traffic writes nothing to disk.
+type drawer struct {
+	mu         sync.Mutex
+	entries    []Rejected // oldest first
+	bytes      int
+	last       int64
+	maxEntries int
+	maxBytes   int
+	maxBody    int
+}
+
+func newDrawer(maxEntries, maxBytes, maxBody int) *drawer {
+	return &drawer{maxEntries: maxEntries, maxBytes: maxBytes, maxBody: maxBody}
+}
+
+// put keeps a copy of the entry, its body cut, and lets the oldest fall out.
+func (d *drawer) put(entry Rejected) {
+	entry.BodySize = len(entry.Body)
+	entry.Body = slices.Clone(entry.Body[:min(len(entry.Body), d.maxBody)])
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last++
+	entry.ID = d.last
+	d.entries = append(d.entries, entry)
+	d.bytes += entry.size()
+	out := 0
+	for len(d.entries)-out > d.maxEntries || (d.bytes > d.maxBytes && out < len(d.entries)) {
+		d.bytes -= d.entries[out].size()
+		out++
+	}
+	d.entries = slices.Delete(d.entries, 0, out)
+}
+
+// list gives up to limit entries, the newest first.
+func (d *drawer) list(limit int) []Rejected {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if limit <= 0 || limit > len(d.entries) {
+		limit = len(d.entries)
+	}
+	out := slices.Clone(d.entries[len(d.entries)-limit:])
+	slices.Reverse(out)
+	return out
+}
+
+// get finds an entry by its ID.
+func (d *drawer) get(id int64) (Rejected, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, entry := range d.entries {
+		if entry.ID == id {
+			return entry, true
+		}
+	}
+	return Rejected{}, false
+}
