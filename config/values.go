@@ -52,7 +52,7 @@ func ParseDuration(text string) (Duration, error) {
 }
 
 func durationPart(digits, unit string) (time.Duration, error) {
-	if digits == "" || unit == "" || strings.ContainsAny(unit, "+- \t") {
+	if digits == "" || unit == "" {
 		return 0, ErrDuration
 	}
 	if unit != "d" {
