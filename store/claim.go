@@ -15,7 +15,7 @@ const (
 
 	// A due event and its weight. length() of a BLOB reads no more of it than
 	// the head of its row.
-	sqlDueEvents = `SELECT event.alone, event.payload, ifnull(length(payload.body), 0)
+	sqlDueEvents = `SELECT event.alone, payload.id, ifnull(length(payload.body), 0)
 		FROM event INDEXED BY event_due LEFT JOIN payload
 			ON payload.id = CASE event.payload WHEN 0 THEN event.seq ELSE event.payload END
 		WHERE event.state = 'pending' AND event.next_at <= ?
@@ -63,7 +63,7 @@ func claimEvents(t *tx, now int64, max int, token event.Claim) ([]event.Work, er
 // attempt, and nobody else's.
 func choose(t *tx, now int64, max int) (n int, alone bool, err error) {
 	var bytes int64
-	last := int64(-1)
+	var last int64
 	full := false
 	err = t.query(sqlDueEvents, []any{now, max}, func(r row) error {
 		if full {
@@ -77,7 +77,7 @@ func choose(t *tx, now int64, max int) (n int, alone bool, err error) {
 			return nil
 		}
 		// Neighbours that came in one request share its body.
-		if payload := r.int64(1); payload == 0 || payload != last {
+		if payload := r.int64(1); payload != last {
 			bytes += r.int64(2)
 			last = payload
 		}

@@ -15,8 +15,9 @@ const (
 	lostAnswer   = "the server stopped during this attempt"
 
 	// An event that was claimed with others gets its attempt back: it is not
-	// known to have harmed anybody. One that was claimed alone does not.
-	sqlTakeBackEvents = `UPDATE event SET state = 'pending', claim = NULL, next_at = ?1,
+	// known to have harmed anybody. One that was claimed alone does not, and is
+	// due a millisecond behind all that it may have harmed.
+	sqlTakeBackEvents = `UPDATE event SET state = 'pending', claim = NULL, next_at = ?1 - 1 + alone,
 		attempts = max(attempts - 1 + alone, 0), alone = 1
 		WHERE seq IN (SELECT seq FROM event INDEXED BY event_open
 			WHERE state <> 'done' AND state = 'claimed' AND substr(claim, 1, ?2) <> ?3 LIMIT ?4)`
