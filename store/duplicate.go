@@ -35,8 +35,8 @@ const (
 // errGone says that a row which a constraint named is not there.
 var errGone = errors.New("the constraint named a row that is not there")
 
-// stored is an event that was there before.
-type stored struct {
+// earlier is an event that was there before.
+type earlier struct {
 	seq        int64
 	key        event.Key
 	state      event.State
@@ -46,10 +46,10 @@ type stored struct {
 	revivable  bool
 }
 
-func storedEvent(t *tx, query string, args ...any) (stored, error) {
-	var s stored
+func earlierEvent(t *tx, query string, args ...any) (earlier, error) {
+	var s earlier
 	err := t.query(query, args, func(r row) error {
-		s = stored{
+		s = earlier{
 			seq: r.int64(0), key: keyOf(r, 1), state: event.State(r.text(4)), content: string(r.blob(5)),
 			duplicates: r.int(6), conflicts: r.int(7), revivable: r.bool(8),
 		}
@@ -59,7 +59,7 @@ func storedEvent(t *tx, query string, args ...any) (stored, error) {
 		err = errGone
 	}
 	if err != nil {
-		return stored{}, fmt.Errorf("read known event: %w", err)
+		return earlier{}, fmt.Errorf("read known event: %w", err)
 	}
 	return s, nil
 }
@@ -113,7 +113,7 @@ func (a *acceptance) sameBody(t *tx, first int64) error {
 				return fmt.Errorf("read sibling: %w", err)
 			}
 		}
-		s, err := storedEvent(t, sqlKnownSeq, seq)
+		s, err := earlierEvent(t, sqlKnownSeq, seq)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (a *acceptance) sameBody(t *tx, first int64) error {
 // is a duplicate, another is a conflict.
 func (a *acceptance) known(t *tx, i int) error {
 	item := &a.receipt.Items[i]
-	s, err := storedEvent(t, sqlKnownKey, item.Key.Source, item.Key.Account, item.Key.ID)
+	s, err := earlierEvent(t, sqlKnownKey, item.Key.Source, item.Key.Account, item.Key.ID)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (a *acceptance) known(t *tx, i int) error {
 
 // duplicate counts a redelivery. One of an event that died, or has a dead
 // delivery, makes it run again: once for each death.
-func (a *acceptance) duplicate(t *tx, i int, s stored) error {
+func (a *acceptance) duplicate(t *tx, i int, s earlier) error {
 	if _, err := t.exec(sqlCountDuplicate, a.at, s.seq); err != nil {
 		return fmt.Errorf("count duplicate: %w", err)
 	}
@@ -160,7 +160,7 @@ func (a *acceptance) duplicate(t *tx, i int, s stored) error {
 
 // conflict keeps another body under a known key, beside the first, which
 // stands: up to three, each once.
-func (a *acceptance) conflict(t *tx, i int, s stored) error {
+func (a *acceptance) conflict(t *tx, i int, s earlier) error {
 	item := &a.receipt.Items[i]
 	seen, err := t.exec(sqlConflictSeen, a.at, s.seq, item.Content[:])
 	if err != nil {
