@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // maxFile bounds a configuration file, in bytes.
@@ -21,7 +22,8 @@ type File struct {
 
 	index lines
 	from  map[string]string // key path to the environment variable that set it
-	told  map[string]bool   // key paths that have a fault already
+	// told has the faults of each key path that Load has reported.
+	told map[string][]string
 }
 
 // Load reads a configuration file, applies the CREEL_ variables of the
@@ -55,7 +57,7 @@ func newFile(name string) *File {
 	if absolute, err := filepath.Abs(folder); err == nil {
 		folder = absolute
 	}
-	return &File{Name: name, Folder: folder, index: lines{}, from: map[string]string{}, told: map[string]bool{}}
+	return &File{Name: name, Folder: folder, index: lines{}, from: map[string]string{}, told: map[string][]string{}}
 }
 
 // load decodes the text over the defaults, then the environment over the
@@ -82,19 +84,19 @@ func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 	}
 	located := f.Locate(problems)
 	for _, p := range problems.Faults() {
-		f.told[p.Path] = true
+		f.told[p.Path] = append(f.told[p.Path], p.Message)
 	}
 	return cfg, located
 }
 
 // Locate fills in the file and line of problems that have none by their key
 // paths, and sorts them. Steps that give a configuration its meaning report
-// without lines; this adds them, and drops faults of values that Load has
-// reported already.
+// without lines; this adds them, and drops what they say about values that
+// Load has found faulty already. It may be given the problems of Load too.
 func (f *File) Locate(problems Problems) Problems {
 	var out Problems
 	for _, p := range problems {
-		if f.told[p.Path] && !p.Warning {
+		if told := f.told[p.Path]; p.File == "" && !p.Warning && len(told) > 0 && !slices.Contains(told, p.Message) {
 			continue
 		}
 		variable := f.variableOf(p.Path)

@@ -218,18 +218,26 @@ attempts = 6
 func TestLocate(t *testing.T) {
 	t.Parallel()
 	name := write(t, "creel.toml", "[[source]]\nname = \"gen\"\nprovider = 1\n[destination.app]\nurl = \"x\"\n")
-	_, file, _ := Load(name, lookup())
-	got := file.Locate(Problems{
+	_, file, found := Load(name, lookup())
+	if len(found) != 3 {
+		t.Fatalf("want two faults and a warning, got:\n%s", found)
+	}
+	later := Problems{
 		{Path: "destination.app.url", Message: "the URL can not be dialled"},
 		{Path: "destination.app.secret", Message: "is missing", Warning: true},
 		{Path: "source[0].secrets", Message: "none"},
-	})
+	}
 	want := Problems{
 		{File: name, Line: 1, Path: "source[0].secrets", Message: "none"},
 		{File: name, Line: 4, Path: "destination.app.secret", Message: "is missing", Warning: true},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, file.Locate(later)); diff != "" {
 		t.Error(diff)
+	}
+	again := append(slices.Clone(later), Problem{Path: found[0].Path, Message: found[0].Message, Hint: found[0].Hint})
+	both := append(slices.Clone(found), want...).Sorted()
+	if diff := cmp.Diff(both, file.Locate(append(slices.Clone(found), again...))); diff != "" {
+		t.Errorf("with those of Load: %s", diff)
 	}
 }
 
