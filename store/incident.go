@@ -24,7 +24,7 @@ const (
 
 	incidentColumns = `id, cause, subject, detail, count, opened_at, last_at, resolved_at`
 	sqlIncidents    = `SELECT ` + incidentColumns + ` FROM incident ORDER BY id DESC LIMIT ?`
-	sqlOpen         = `SELECT ` + incidentColumns + ` FROM incident WHERE resolved_at IS NULL ORDER BY id DESC LIMIT ?`
+	sqlOpen         = `SELECT ` + incidentColumns + ` FROM incident INDEXED BY incident_open WHERE resolved_at IS NULL ORDER BY id DESC LIMIT ?`
 )
 
 // raise opens an incident or counts on the open one of its cause and subject;

@@ -56,7 +56,12 @@ func (r *Reader) byKeys(ctx context.Context, s event.Selector) ([]event.Event, e
 	} else if s.State != "" {
 		where += " AND event.state = " + literal(string(s.State))
 	}
+	seen := map[event.Key]bool{}
 	for _, k := range s.Keys {
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
 		id, _ := event.Fold(k.ID)
 		err := r.list(ctx, sqlByKey+where, append([]any{k.Source, k.Account, id}, args...), func(r row) error {
 			list = append(list, eventOf(r))
