@@ -37,10 +37,18 @@ func DefaultDestination() Destination {
 	}
 }
 
-// DefaultRetry returns what an own retry policy with first and attempts has
-// where it says nothing else.
-func DefaultRetry() Retry {
-	return Retry{Factor: 2, Max: Duration(time.Hour)}
+// fillDefaults fills in what holds where a policy of growing delays says
+// nothing. A list of delays has no such defaults.
+func (r *Retry) fillDefaults() {
+	if len(r.Delays) > 0 {
+		return
+	}
+	if r.Factor == 0 {
+		r.Factor = 2
+	}
+	if r.Max == 0 {
+		r.Max = Duration(time.Hour)
+	}
 }
 
 // RetryNames lists the retry policies that exist without being configured.
@@ -48,4 +56,3 @@ func RetryNames() []string { return []string{"default", "patient", "quick"} }
 
 func (s *Source) setDefaults()      { *s = DefaultSource() }
 func (d *Destination) setDefaults() { *d = DefaultDestination() }
-func (r *Retry) setDefaults()       { *r = DefaultRetry() }

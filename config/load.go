@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // maxFile bounds a configuration file, in bytes.
@@ -69,6 +70,10 @@ func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 	if !ok {
 		return Default(), f.Locate(problems) // more would be noise
 	}
+	for name, retry := range cfg.Retries {
+		retry.fillDefaults()
+		cfg.Retries[name] = retry
+	}
 	if f.Name != "" {
 		cfg.resolvePaths(f.Folder)
 	}
@@ -96,7 +101,7 @@ func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 func (f *File) Locate(problems Problems) Problems {
 	var out Problems
 	for _, p := range problems {
-		if told := f.told[p.Path]; p.File == "" && !p.Warning && len(told) > 0 && !slices.Contains(told, p.Message) {
+		if p.File == "" && !p.Warning && f.follows(p) {
 			continue
 		}
 		variable := f.variableOf(p.Path)
@@ -118,6 +123,25 @@ func (f *File) Locate(problems Problems) Problems {
 // Line returns the line on which a key, or the nearest table around it,
 // stands; 0 where none does.
 func (f *File) Line(path string) int { return f.index.of(path) }
+
+// follows tells whether a problem only follows from one that Load has
+// reported: about the same value, a table around it, or an element of it.
+func (f *File) follows(p Problem) bool {
+	if told := f.told[p.Path]; len(told) > 0 {
+		return !slices.Contains(told, p.Message)
+	}
+	for at := parent(p.Path); at != ""; at = parent(at) {
+		if len(f.told[at]) > 0 {
+			return true
+		}
+	}
+	for at := range f.told {
+		if strings.HasPrefix(at, p.Path+"[") {
+			return true
+		}
+	}
+	return false
+}
 
 // variableOf returns the environment variable that set a key, or the list
 // that an element stands in.

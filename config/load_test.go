@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -181,6 +182,10 @@ retry = "own"
 [retry.own]
 first = "5s"
 attempts = 6
+
+[retry.list]
+delays = ["5s"]
+retry_4xx = true
 `)
 	if err := os.WriteFile(filepath.Join(filepath.Dir(name), "old"), []byte("0123456789abcdef\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -199,9 +204,8 @@ attempts = 6
 	d := DefaultDestination()
 	d.URL, d.Rate, d.Retry = "http://127.0.0.1:3000/", Rate(100.0/60), "own"
 	want.Destinations["app"] = d
-	r := DefaultRetry()
-	r.First, r.Attempts = Duration(5e9), 6
-	want.Retries["own"] = r
+	want.Retries["own"] = Retry{First: Duration(5e9), Factor: 2, Max: Duration(time.Hour), Attempts: 6}
+	want.Retries["list"] = Retry{Delays: []Duration{Duration(5e9)}, Retry4xx: true}
 	if diff := cmp.Diff(want, cfg); diff != "" {
 		t.Error(diff)
 	}
@@ -226,6 +230,7 @@ func TestLocate(t *testing.T) {
 		{Path: "destination.app.url", Message: "the URL can not be dialled"},
 		{Path: "destination.app.secret", Message: "is missing", Warning: true},
 		{Path: "source[0].secrets", Message: "none"},
+		{Path: "source[0].provider.x", Message: "follows"},
 	}
 	want := Problems{
 		{File: name, Line: 1, Path: "source[0].secrets", Message: "none"},

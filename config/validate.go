@@ -361,8 +361,8 @@ func (v *validator) retry(name string, r Retry) {
 	switch {
 	case slices.Contains(RetryNames(), name):
 		v.fault(at, strconv.Quote(name)+" is the name of a built-in policy", "choose another name")
-	case len(r.Delays) > 0 && (r.First > 0 || r.Attempts > 0):
-		v.fault(at, "has delays and first or attempts", "write either delays = [\"5s\", \"1m\"], which make one attempt more than there are delays, or first, factor, max and attempts")
+	case len(r.Delays) > 0 && (r.First > 0 || r.Attempts > 0 || r.Factor > 0 || r.Max > 0):
+		v.fault(at, "has a list of delays and a growing one", "write either delays = [\"5s\", \"1m\"], which make one attempt more than there are delays, or first, factor, max and attempts")
 	case len(r.Delays) == 0 && r.First == 0 && !v.bad[Join(at, "first")] && !v.badBelow(Join(at, "delays")):
 		v.fault(at, "has neither delays nor first", `write delays = ["5s", "1m"], or first = "5s" and attempts = 6`)
 	case len(r.Delays) == 0 && r.Attempts == 0:
