@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -82,8 +83,13 @@ func (l *Listener) room() *conn {
 		oldest := front.Value.(*conn)
 		left := evictAfter - time.Since(oldest.since)
 		if left <= 0 {
-			l.forget(oldest)
-			return oldest
+			if !oldest.hasRequest() {
+				l.forget(oldest)
+				return oldest
+			}
+			oldest.since = time.Now()
+			l.waiting.MoveToBack(front)
+			continue
 		}
 		alarm := time.AfterFunc(left, l.wake)
 		l.free.Wait()
@@ -189,6 +195,30 @@ func (c *conn) Close() error {
 	c.listener.forget(c)
 	c.listener.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// hasRequest tells whether the connection waits for us rather than we for it:
+// its head is complete, or bytes have come that the server, short of time,
+// has not read yet.
+func (c *conn) hasRequest() bool {
+	if !c.head.armed.Load() {
+		return true
+	}
+	socket, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return false
+	}
+	unread := false
+	_ = raw.Control(func(fd uintptr) {
+		var one [1]byte
+		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		unread = err == nil && n > 0
+	})
+	return unread
 }
 
 // CloseWrite lets the server end its side first, so that a sender that is
