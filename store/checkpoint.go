@@ -54,7 +54,7 @@ func (w *writer) keepWAL() {
 		return
 	}
 	pages := w.pagesWritten()
-	if pages >= busyPages || pages >= quietPages && w.store.queue.idle() {
+	if pages >= busyPages || pages >= w.store.options.quietPages && w.store.queue.idle() {
 		w.checkpoint("PRAGMA wal_checkpoint(PASSIVE)", false)
 		w.measureWAL()
 	} else if w.walPages+pages > walLimit/pageSize {

@@ -29,6 +29,7 @@ type disk struct {
 	mu     sync.Mutex
 	refuse func(n int, op operation) int32 // n counts from 1; nil refuses nothing
 	n      int
+	most   int // the largest n of any count
 	log    []operation
 	marks  []mark
 }
@@ -44,6 +45,7 @@ func (d *disk) see(op operation) int32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.n++
+	d.most = max(d.most, d.n)
 	if d.refuse != nil {
 		if code := d.refuse(d.n, op); code != sqlite3.SQLITE_OK {
 			return code

@@ -29,7 +29,8 @@ type Options struct {
 	// Clock tells the time. Default time.Now.
 	Clock func() time.Time
 
-	vfs string // tests put a failing disk here
+	vfs        string // tests put a failing disk here
+	quietPages int    // and come to a checkpoint sooner
 }
 
 func (o Options) withDefaults() Options {
@@ -44,6 +45,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.quietPages <= 0 {
+		o.quietPages = quietPages
 	}
 	return o
 }

@@ -3,58 +3,48 @@ package store
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"creel/event"
 )
 
-// BenchmarkWriter is what the writer alone can take: a payload row of 1 KiB
-// and an event row with a unique random id, in the shape of the inbox, synced
-// before each answer.
-func BenchmarkWriter(b *testing.B) {
+// BenchmarkAccept is what the store alone can take: events of 1 KiB, synced
+// before each is answered, with random and with time-ordered ids.
+func BenchmarkAccept(b *testing.B) {
 	for _, submitters := range []int{1, 16, 64, 256} {
-		b.Run(fmt.Sprint(submitters), func(b *testing.B) { benchmarkWriter(b, submitters) })
+		b.Run(fmt.Sprintf("random/%d", submitters), func(b *testing.B) {
+			benchmarkAccept(b, submitters, func(int64) string { return "evt_" + rand.Text() })
+		})
 	}
+	b.Run("ordered/64", func(b *testing.B) {
+		benchmarkAccept(b, 64, func(i int64) string { return fmt.Sprintf("evt_%024d", i) })
+	})
 }
 
-func benchmarkWriter(b *testing.B, submitters int) {
+func benchmarkAccept(b *testing.B, submitters int, id func(int64) string) {
 	s := newStore(b)
 	ctx := context.Background()
-	must(b, s.write(ctx, work, 1, func(t *tx) error {
-		if _, err := t.exec("CREATE TABLE app_payload (id INTEGER PRIMARY KEY, body BLOB NOT NULL, header TEXT NOT NULL) STRICT"); err != nil {
-			return err
-		}
-		_, err := t.exec(`CREATE TABLE app_event (seq INTEGER PRIMARY KEY, source TEXT NOT NULL, account TEXT NOT NULL, id TEXT NOT NULL,
-			type TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL, received_at INTEGER NOT NULL, claim TEXT,
-			content BLOB NOT NULL, payload INTEGER, UNIQUE (source, account, id)) STRICT`)
-		return err
-	}))
-	body, content := make([]byte, 1024), make([]byte, 16)
-	header := "Content-Type: application/json\nUser-Agent: bench/1\n"
-	var left atomic.Int64
-	left.Store(int64(b.N))
+	at := time.UnixMilli(1_764_500_000_000)
+	body := make([]byte, 1024)
+	_, _ = rand.Read(body)
+	const header = "Content-Type: application/json\nUser-Agent: bench/1\nStripe-Signature: t=1764500000,v1=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n"
+	var next atomic.Int64
 	before, used := s.Gauges(), cpu(b)
 	b.ReportAllocs()
 	b.ResetTimer()
 	var group sync.WaitGroup
 	for range submitters {
 		group.Go(func() {
-			for left.Add(-1) >= 0 {
-				payload := bind(body, header)
-				row := bind("bench", "", rand.Text(), "invoice.paid", "claimed", 1, int64(1764500000000), "boot.1", content, nil)
-				if err := s.write(ctx, intake, 1, func(t *tx) error {
-					id, _, err := t.insertBound("INSERT INTO app_payload (body, header) VALUES (?, ?)", payload)
-					if err != nil {
-						return err
-					}
-					row[9].Value = id
-					_, _, err = t.insertBound(`INSERT INTO app_event (source, account, id, type, state, attempts, received_at, claim, content, payload)
-						VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (source, account, id) DO NOTHING`, row)
-					return err
-				}); err != nil {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				item := event.Item{Key: event.Key{Source: "bench", ID: id(i)}, Type: "invoice.paid", Object: "in_1MtHbELkdIwHu7ix", Version: "1764500000", State: event.Pending}
+				binary.LittleEndian.PutUint64(item.Content[:], uint64(i))
+				if _, err := s.Accept(ctx, &event.Receipt{Source: "bench", Origin: event.FromWebhook, At: at, Body: body, Header: header, Items: []event.Item{item}}); err != nil {
 					b.Error(err)
 					return
 				}
