@@ -91,7 +91,7 @@ func (s *Source) ContractWarnings(prefix string, reconciles bool) config.Problem
 	}
 	if len(unknown) > 0 {
 		warn(fmt.Sprintf("%s does not say its %s", s.title, strings.Join(unknown, ", ")),
-			"do not rely on retries or order; compare with the sender's own list now and then")
+			"rely on nothing there: compare with the sender's own list now and then")
 	}
 	return out
 }

@@ -189,7 +189,9 @@ func TestBugDUP06Content(t *testing.T) {
 		t.Error("another value makes no conflict")
 	}
 	two := gen(t, func(cfg *config.Source) { cfg.Verify.Volatile = []string{"body.b", "body.a", "body.n"} })
-	of := func(body string) [16]byte { return two.Receive(signedBy(t, two, []byte(body)), bugNow).Items[0].Content }
+	of := func(body string) [16]byte {
+		return two.Receive(signedBy(t, two, []byte(body)), bugNow).Items[0].Content
+	}
 	if of(`{"id":1,"a":1,"b":1}`) != of(`{"id":1,"a":2,"b":{"x":3}}`) {
 		t.Error("two volatile places are not both left out")
 	}

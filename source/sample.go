@@ -38,7 +38,7 @@ func (s *Source) SampleTypes() []string {
 // a sender that the owner described, get the least that the scheme reads.
 func (s *Source) Sample(kind, id string, at time.Time) Draft {
 	if id == "" {
-		id = "evt_" + token()
+		id = "evt_" + randomToken()
 	}
 	if s.preset != nil {
 		for _, sample := range s.preset.Samples {
@@ -50,7 +50,7 @@ func (s *Source) Sample(kind, id string, at time.Time) Draft {
 	return s.least(kind, id)
 }
 
-func token() string {
+func randomToken() string {
 	var raw [12]byte
 	rand.Read(raw[:])
 	return hex.EncodeToString(raw[:])
@@ -63,7 +63,7 @@ func (s Sample) draft(id string, at time.Time) Draft {
 		return strings.NewReplacer(
 			"$seconds", strconv.FormatInt(at.Unix(), 10),
 			"$time", at.UTC().Format(time.RFC3339),
-			"$token", token(),
+			"$token", randomToken(),
 			"$id", id,
 		).Replace(text)
 	}
