@@ -64,15 +64,18 @@ func (s *sink) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	life, _ := r.Context().Value(lifeKey{}).(int64)
-	id := r.Header.Get("webhook-id")
+	s.note(send{id: r.Header.Get("webhook-id"), event: event.ID, life: life})
+}
+
+func (s *sink) note(one send) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sends = append(s.sends, send{id: id, event: event.ID, life: life})
-	s.byID[id]++
-	if s.ids[event.ID] == nil {
-		s.ids[event.ID] = map[string]int{}
+	s.sends = append(s.sends, one)
+	s.byID[one.id]++
+	if s.ids[one.event] == nil {
+		s.ids[one.event] = map[string]int{}
 	}
-	s.ids[event.ID][id]++
+	s.ids[one.event][one.id]++
 }
 
 // missing counts the events that never arrived.
