@@ -254,8 +254,8 @@ func (d *Dispatcher) take(claims []event.ShipmentClaim, shipments []event.Shipme
 		s.Probe = probes[s.Destination]
 		got[s.Destination]++
 		to := d.destinations[s.Destination]
-		if to == nil || d.stopping {
-			d.giveBack(to, s)
+		if to == nil || d.stopping || !to.isOpen() && !s.Probe {
+			d.giveBack(to, s) // it closed while the claim was written
 			continue
 		}
 		to.push(s)
