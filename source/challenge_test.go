@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,6 +199,11 @@ func TestOtherPlaces(t *testing.T) {
 	none := encURL.encode([]byte(`{"alg":"none"}`)) + "." + encURL.encode([]byte(`{}`)) + "."
 	wantCause(t, jwt.Receive(post([]byte(`{}`), "Authorization", none), bugNow), MalformedSignature)
 
+	for _, header := range []string{`{"alg":"HS512"}`, `{"alg":"HS256","crit":["x"]}`, `{}`, `[]`} {
+		wantCause(t, jwt.Receive(post([]byte(`{"id":"l"}`), "Authorization", resigned(req.Header.Get("Authorization"), header)), bugNow), MalformedSignature)
+	}
+	wantCause(t, jwt.Receive(post([]byte(`{"id":"l"}`), "Authorization", resigned(req.Header.Get("Authorization"), `{"alg":"HS256"}`)), bugNow), "")
+
 	standard := handshakeSource(t, "polar")
 	req = sign(standard, 0, `{}`)
 	req.Header.Del("webhook-id")
@@ -210,4 +216,13 @@ func TestOtherPlaces(t *testing.T) {
 	supabase.cfg.Secrets = []config.Secret{config.NewSecret("v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw|v1,whsec_b2xkLW9sZC1vbGQtb2xkLW9sZC1vbGQt")}
 	sb := mustCompile(t, supabase.cfg)
 	wantCause(t, sb.Receive(sign(sb, 1, `{}`), bugNow), "")
+}
+
+// resigned is a token with another header, signed by the right secret.
+func resigned(token, header string) string {
+	claims := strings.Split(token, ".")[1]
+	signed := encURL.encode([]byte(header)) + "." + claims
+	mac := hmac.New(sha256.New, []byte("first secret of the suite"))
+	mac.Write([]byte(signed))
+	return signed + "." + encURL.encode(mac.Sum(nil))
 }

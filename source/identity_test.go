@@ -370,6 +370,14 @@ func TestIdentitiesOfPresets(t *testing.T) {
 	}
 }
 
+func TestRepeatedIDHeader(t *testing.T) {
+	t.Parallel()
+	s := gh(t)
+	req := signedBy(t, s, []byte(`{"zen":"x"}`), "X-GitHub-Delivery", "g-1")
+	req.Header.Add("X-GitHub-Delivery", "g-2")
+	wantDead(t, s.Receive(req, bugNow), "twice")
+}
+
 func TestSlackForms(t *testing.T) {
 	t.Parallel()
 	s := mustCompile(t, config.Source{Name: "slack", Provider: "slack", Secrets: []config.Secret{config.NewSecret("slack-test-secret")}})
