@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -353,6 +354,26 @@ func TestDecideIsRepeatable(t *testing.T) {
 			t.Fatalf("%+v, then %+v", first, again)
 		}
 	}
+}
+
+func TestDecideByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	rules := compiled(t, configuration(config.Rule{
+		Name: "r", When: `any(body.list, # == body.n) && len(map(body.list, string(#) + "x")) == 3`, Key: "{body.n}", Forward: forward("app"),
+	}), Options{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 50 {
+				n := i%3 + 1
+				d := rules.Decide(t.Context(), work(fmt.Sprintf(`{"n":%d,"list":[1,2,3]}`, n)))
+				if d.State != event.Done || d.Effects[0].BusinessKey() != fmt.Sprint(n) {
+					t.Errorf("%d: %+v", n, d)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func BenchmarkDecide(b *testing.B) {

@@ -3,6 +3,8 @@ package path
 import (
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -146,6 +148,29 @@ func TestFieldsOfHeaderQueryAndForm(t *testing.T) {
 	}
 	if _, ok, err := d.Get(parsed(t, "header.x-none")); ok || err != nil {
 		t.Errorf("a header that is not there: %v, %v", ok, err)
+	}
+}
+
+func TestDecodeKeepsWholeNumbersExact(t *testing.T) {
+	t.Parallel()
+	d := NewDocument(event.Payload{Body: []byte(`{"max":9223372036854775807,"over":9223372036854775808,"min":-9223372036854775808,"f":1.5,"e":1e3,
+	 "vast":1e999,"s":"\u00e9","t":true,"n":null,"a":[],"o":{}}`)})
+	got, err := d.Decode()
+	want := map[string]any{
+		"max": int64(math.MaxInt64), "over": "9223372036854775808", "min": int64(math.MinInt64), "f": 1.5, "e": 1000.0,
+		"vast": "1e999", "s": "\u00e9", "t": true, "n": nil, "a": []any{}, "o": map[string]any{},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%#v, %v", got, err)
+	}
+}
+
+func TestDecodeRefusesAMemberWrittenTwiceAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"a":1,"a":1}`, `[{"b":{"\u0061":1,"a":2}}]`} {
+		if got, err := NewDocument(event.Payload{Body: []byte(body)}).Decode(); !errors.Is(err, ErrDuplicateMember) {
+			t.Errorf("%s: %v, %v", body, got, err)
+		}
 	}
 }
 

@@ -53,11 +53,12 @@ func (d *Document) Each(split Split) (elements []Element, missed int, err error)
 	return e.elements, e.missed, nil
 }
 
-// Of makes the document of one element without reading the request again.
+// Of makes the document of one element without reading the rest of the request
+// again.
 func (d *Document) Of(e Element) *Document {
 	payload := d.payload
 	payload.Part = e.Part
-	return &Document{payload: payload, json: e.Raw, ready: true, checked: true}
+	return &Document{payload: payload, json: e.Raw, ready: true}
 }
 
 // PayloadOf is the payload of one element of a payload.

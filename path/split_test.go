@@ -23,6 +23,10 @@ func each(t *testing.T, payload event.Payload, place string) ([]string, int, err
 		if err != nil || string(again) != string(e.Raw) {
 			t.Errorf("part %s reads %q, %v; want %q", e.Part, again, err, e.Raw)
 		}
+		whole, ok, err := d.Of(e).Get(parsed(t, "body"))
+		if err != nil || !ok || string(whole.Raw) != string(e.Raw) || d.Of(e).Payload().Part != e.Part {
+			t.Errorf("the document of part %s reads %q, %v, %v", e.Part, whole.Raw, ok, err)
+		}
 	}
 	return parts, missed, err
 }
