@@ -258,6 +258,17 @@ func TestGateA7HandlerErrorsAreTransientUnlessPermanent(t *testing.T) {
 	}
 }
 
+func TestAPermanentFailureWinsOverATransientOne(t *testing.T) {
+	t.Parallel()
+	rules := calling(t, time.Minute, nil, func(context.Context, Event) ([]event.Effect, error) { return nil, errors.New("away") })
+	failing := compiled(t, configuration(config.Rule{Name: "bad", When: "body.none", Forward: forward("app")}), Options{})
+	rules.rules = append(rules.rules, failing.rules...)
+	d := rules.Decide(t.Context(), work(`{"id":1}`))
+	if d.State != event.Dead || d.Rule != "bad" || len(d.Verdicts) != 2 || d.Verdicts[0].Decision != event.Later || d.Verdicts[1].Decision != event.Failed {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestGateA8PanicsAreTransientAndKeepTheirStackOut(t *testing.T) {
 	t.Parallel()
 	var seen []Panic

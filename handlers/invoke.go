@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,8 @@ type result struct {
 	err     error
 }
 
-// invoke calls the Go handler of a rule in a goroutine of its own, with a copy
-// of the event, so that one that does not return holds up nobody.
+// invoke calls the Go handler of a rule in a goroutine of its own, with a
+// document of its own, so that one that does not return holds up nobody.
 func (rs *Rules) invoke(ctx context.Context, r *rule, work event.Work, key string) ([]event.Effect, error) {
 	if ctx.Err() != nil {
 		return nil, endOf(ctx)
@@ -42,7 +41,6 @@ func (rs *Rules) invoke(ctx context.Context, r *rule, work event.Work, key strin
 	default:
 		return nil, &handlerError{err: errRunning}
 	}
-	work.Body = bytes.Clone(work.Body)
 	e := Event{Event: work.Event, rule: r.name, businessKey: key, doc: path.NewDocument(work.Payload)}
 	done := make(chan result, 1)
 	go func() {
