@@ -163,9 +163,9 @@ func TestGateR1RejectsAreByteIdentical(t *testing.T) {
 	}
 }
 
-// TestGateS15: a source that does not exist can not be told from any other
+// TestThreatS15: a source that does not exist can not be told from any other
 // path that does not.
-func TestGateS15UnknownSourceIsAnyUnknownPath(t *testing.T) {
+func TestThreatS15UnknownSourceIsAnyUnknownPath(t *testing.T) {
 	t.Parallel()
 	d := open(t, deskOptions{})
 	ask := func(method, path string) string {

@@ -157,6 +157,24 @@ func TestBugHTTP08SlowSenders(t *testing.T) {
 	}
 }
 
+// The same for senders that never finish their head: they are closed.
+func TestBugHTTP08SlowHeads(t *testing.T) {
+	t.Parallel()
+	d := open(t, deskOptions{headTimeout: 300 * time.Millisecond, connections: 600})
+	slow := make([]net.Conn, 200)
+	for i := range slow {
+		slow[i] = dial(t, d.addr)
+		_, _ = io.WriteString(slow[i], "POST /in/gen HTTP/1.1\r\nX-Slow: ")
+	}
+	wantStatus(t, d.signed(t, "1", "{}"), 200)
+	for _, c := range slow {
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if answer, err := io.ReadAll(c); err != nil || len(answer) != 0 {
+			t.Fatalf("answer %q, %v", answer, err)
+		}
+	}
+}
+
 func TestBugHTTP08ReadDeadlineDoesNotEndTheWaitForTheStore(t *testing.T) {
 	t.Parallel()
 	const deadline = 150 * time.Millisecond
@@ -208,7 +226,7 @@ func TestMemoryIsBoundedAndKeepsAReserve(t *testing.T) {
 	wantStatus(t, d.signed(t, "1", small), 200)
 }
 
-// TestGateS10: a compressed body is refused before it is read, unless its
+// A compressed body is refused before it is read, unless its
 // source knows the coding.
 func TestContentEncodings(t *testing.T) {
 	t.Parallel()

@@ -205,9 +205,11 @@ type desk struct {
 
 type deskOptions struct {
 	sources     map[string]receiver.Source
-	inbox       receiver.Inbox // the basket where it is nil
+	lookup      func(string) (receiver.Source, bool) // instead of sources
+	inbox       receiver.Inbox                       // the basket where it is nil
 	receiver    receiver.Options
 	readTimeout time.Duration
+	headTimeout time.Duration
 	connections int
 	level       zerolog.Level
 	clock       func() time.Time
@@ -225,6 +227,9 @@ func open(t testing.TB, o deskOptions) *desk {
 		src, ok := o.sources[name]
 		return src, ok
 	}
+	if o.lookup != nil {
+		options.Sources = o.lookup
+	}
 	options.Inbox = d.basket
 	if o.inbox != nil {
 		options.Inbox = o.inbox
@@ -241,6 +246,9 @@ func open(t testing.TB, o deskOptions) *desk {
 	d.server = receiver.NewServer(d.Receiver, options.Log)
 	if o.readTimeout > 0 {
 		d.server.ReadTimeout = o.readTimeout
+	}
+	if o.headTimeout > 0 {
+		d.server.ReadHeaderTimeout = o.headTimeout
 	}
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

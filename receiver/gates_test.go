@@ -2,7 +2,6 @@ package receiver_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"net/http"
 	"strings"
@@ -138,18 +137,7 @@ func TestGateR4LockedByAnotherProcess(t *testing.T) {
 		receiver: receiver.Options{StoreWait: 2 * time.Second},
 	})
 	wantStatus(t, r.sendGen(t, "gen", `{"id":"before"}`), 200)
-	outside, err := sql.Open("sqlite", "file:"+r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = outside.Close() }()
-	conn, err := outside.Conn(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.ExecContext(context.Background(), "BEGIN EXCLUSIVE"); err != nil {
-		t.Fatal(err)
-	}
+	unlock := lock(t, r.path)
 	start := time.Now()
 	var wait sync.WaitGroup
 	for n := range 8 {
@@ -168,9 +156,7 @@ func TestGateR4LockedByAnotherProcess(t *testing.T) {
 	if n := r.log.count("a verified request was not stored"); n == 0 {
 		t.Error("the trouble is not in the log")
 	}
-	if _, err := conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	testkit.Poll(t, 10*time.Second, "the store to recover by itself", func() bool {
 		return r.sendGen(t, "gen", `{"id":"after"}`).status == 200
 	})

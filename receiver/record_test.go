@@ -138,8 +138,8 @@ func TestGoodPathIsSilent(t *testing.T) {
 	}
 }
 
-// TestGateS18: the series do not depend on what strangers ask for.
-func TestCountersDoNotGrowWithRequests(t *testing.T) {
+// The series do not depend on what strangers ask for.
+func TestThreatS18CountersDoNotGrowWithRequests(t *testing.T) {
 	t.Parallel()
 	d := open(t, deskOptions{})
 	for i := range 500 {

@@ -9,9 +9,9 @@ import (
 	"creel/internal/testkit"
 )
 
-// TestGateS09: what a proxy and we could read in two ways is refused, the
+// TestThreatS09: what a proxy and we could read in two ways is refused, the
 // connection ends, and nothing that hides behind it is taken for a request.
-func TestGateS09Smuggling(t *testing.T) {
+func TestThreatS09Smuggling(t *testing.T) {
 	t.Parallel()
 	hidden := "POST /in/gen HTTP/1.1\r\nHost: x\r\nX-Id: hidden\r\nX-Sig: " +
 		signedHeader("", "{}")["X-Sig"][0] + "\r\nContent-Length: 2\r\n\r\n{}"
@@ -43,7 +43,7 @@ func TestGateS09Smuggling(t *testing.T) {
 }
 
 // Transfer codings that we do not know are refused in net/http's own words.
-func TestGateS09UnknownTransferEncoding(t *testing.T) {
+func TestThreatS09UnknownTransferEncoding(t *testing.T) {
 	t.Parallel()
 	d := open(t, deskOptions{})
 	for _, coding := range []string{"xchunked", "chunked, identity", "gzip, chunked", "identity"} {
@@ -56,7 +56,7 @@ func TestGateS09UnknownTransferEncoding(t *testing.T) {
 
 // A chunked request ends its connection, so that what is pipelined behind it
 // is never read.
-func TestGateS09ChunkedEndsTheConnection(t *testing.T) {
+func TestThreatS09ChunkedEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	d := open(t, deskOptions{})
 	one := "POST /in/gen HTTP/1.1\r\nHost: x\r\n"
