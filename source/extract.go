@@ -208,7 +208,7 @@ func (s *Source) otherMode(v *view) bool {
 
 func (s *Source) ignores(kind string) bool {
 	for _, pattern := range s.ignore {
-		if matchType(pattern, kind) {
+		if event.MatchGlob(pattern, kind) {
 			return true
 		}
 	}
@@ -284,26 +284,4 @@ func without(text []byte, cuts []span) []byte {
 		}
 	}
 	return append(out, text[at:]...)
-}
-
-// matchType matches a type with a glob: * is any text (a slash too: Shopify
-// writes orders/paid), ? one byte, the rest is itself.
-func matchType(pattern, kind string) bool {
-	p, k, star, mark := 0, 0, -1, 0
-	for k < len(kind) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, k
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == kind[k]):
-			p++
-			k++
-		case star >= 0:
-			mark++
-			p, k = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }

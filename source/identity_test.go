@@ -262,7 +262,7 @@ func TestMatchType(t *testing.T) {
 		{"a*b*c", "axxbyy", false}, {"invoice.?aid", "invoice.paid", true}, {"x", "", false}, {"", "", true},
 		{"*.paid", "invoice.paid", true}, {"*a*a*a*a*a*b", strings.Repeat("a", 60), false},
 	} {
-		if got := matchType(c.pattern, c.kind); got != c.want {
+		if got := event.MatchGlob(c.pattern, c.kind); got != c.want {
 			t.Errorf("%q on %q: %v", c.pattern, c.kind, got)
 		}
 	}

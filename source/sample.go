@@ -40,14 +40,22 @@ func (s *Source) Sample(kind, id string, at time.Time) Draft {
 	if id == "" {
 		id = "evt_" + randomToken()
 	}
+	if sample, ok := s.sample(kind); ok {
+		return sample.draft(id, randomToken(), at)
+	}
+	return s.least(facts{kind: kind, id: id})
+}
+
+// sample finds the preset's sample of a type, the first for no type.
+func (s *Source) sample(kind string) (Sample, bool) {
 	if s.preset != nil {
 		for _, sample := range s.preset.Samples {
 			if kind == "" || sample.Type == kind {
-				return sample.draft(id, at)
+				return sample, true
 			}
 		}
 	}
-	return s.least(kind, id)
+	return Sample{}, false
 }
 
 func randomToken() string {
@@ -56,14 +64,15 @@ func randomToken() string {
 	return hex.EncodeToString(raw[:])
 }
 
-func (s Sample) draft(id string, at time.Time) Draft {
+// draft fills a sample in. token makes the name of the object that it is about.
+func (s Sample) draft(id, token string, at time.Time) Draft {
 	quoted, _ := json.Marshal(id) // a string always can be
 	d := Draft{Type: s.Type, ID: id, Header: http.Header{}}
 	fill := func(text, id string) string {
 		return strings.NewReplacer(
 			"$seconds", strconv.FormatInt(at.Unix(), 10),
 			"$time", at.UTC().Format(time.RFC3339),
-			"$token", randomToken(),
+			"$token", token,
 			"$id", id,
 		).Replace(text)
 	}
@@ -74,9 +83,12 @@ func (s Sample) draft(id string, at time.Time) Draft {
 	return d
 }
 
+// facts are what a scheme reads of an event; an empty one is left out.
+type facts struct{ kind, id, object, version string }
+
 // least builds a body with what the scheme reads and nothing more.
-func (s *Source) least(kind, id string) Draft {
-	d := Draft{Type: kind, ID: id, Header: http.Header{}}
+func (s *Source) least(of facts) Draft {
+	d := Draft{Type: of.kind, ID: of.id, Header: http.Header{}}
 	values := map[string]string{}
 	note := func(c choice, value string) {
 		for _, t := range c {
@@ -89,8 +101,14 @@ func (s *Source) least(kind, id string) Draft {
 			values[p.text] = value
 		}
 	}
-	note(s.scheme.kind, kind)
-	note(s.scheme.id, id)
+	if of.object != "" {
+		note(s.scheme.object, of.object)
+	}
+	if of.version != "" {
+		note(s.scheme.version, of.version)
+	}
+	note(s.scheme.kind, of.kind)
+	note(s.scheme.id, of.id)
 	if s.scheme.readsForm && !s.scheme.readsBody {
 		form := url.Values{}
 		for place, value := range values {
