@@ -3,6 +3,7 @@ package app
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"creel/config"
@@ -36,7 +37,7 @@ func Compile(cfg *config.Config, m Meaning) (*Snapshot, config.Problems) {
 	s := &Snapshot{Config: cfg, Sources: map[string]*source.Source{}}
 	var problems config.Problems
 	for i := range cfg.Sources {
-		compiled, found := source.Compile(cfg.Sources[i], config.Item("source", i), m.Env)
+		compiled, found := CompileSource(cfg, i, m.Env)
 		problems = append(problems, found...)
 		s.Sources[cfg.Sources[i].Name] = compiled
 	}
@@ -51,6 +52,16 @@ func Compile(cfg *config.Config, m Meaning) (*Snapshot, config.Problems) {
 		return nil, problems
 	}
 	return s, problems
+}
+
+// CompileSource compiles the i-th source of a configuration. A source without
+// a public URL of its own has the one that its place under the frame's gives.
+func CompileSource(cfg *config.Config, i int, env config.Environment) (*source.Source, config.Problems) {
+	own := cfg.Sources[i]
+	if own.PublicURL == "" && cfg.PublicURL != "" {
+		own.PublicURL = strings.TrimSuffix(cfg.PublicURL, "/") + "/in/" + own.Name
+	}
+	return source.Compile(own, config.Item("source", i), env)
 }
 
 // routes compiles the destinations with their limits and retry policies.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"creel/app"
 	"creel/source"
 )
 
@@ -57,11 +58,10 @@ func (f *frame) runSend(ctx context.Context, name string, how sending) error {
 	if err != nil {
 		return err
 	}
-	compiled, prefix := (*source.Source)(nil), ""
+	var compiled *source.Source
 	for i := range s.config.Sources {
 		if s.config.Sources[i].Name == name {
-			prefix = fmt.Sprintf("source[%d]", i)
-			found, problems := source.Compile(s.config.Sources[i], prefix, f.env)
+			found, problems := app.CompileSource(s.config, i, f.env)
 			if err := problems.Err(); err != nil {
 				return usage("creel check", "the source %q has problems:\n%w", name, err)
 			}
