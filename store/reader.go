@@ -17,6 +17,8 @@ import (
 const (
 	readers    = 4
 	readBudget = 5 * time.Second
+	// maxStatements is how many texts a reader keeps compiled.
+	maxStatements = 128
 )
 
 // Reader is the reading side of a database: a small pool of read-only
@@ -90,11 +92,7 @@ func (r *Reader) Close() error {
 func (r *Reader) rows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readBudget)
 	defer cancel()
-	s, err := r.prepare(ctx, query)
-	if err != nil {
-		return readError(err)
-	}
-	rows, err := s.QueryContext(ctx, values(args)...)
+	rows, err := r.query(ctx, query, values(args))
 	if err != nil {
 		return readError(err)
 	}
@@ -165,20 +163,38 @@ func drain(rows *sql.Rows, scan func(*sql.Rows) error) error {
 	return readError(rows.Err())
 }
 
-// prepare keeps the few fixed texts compiled; texts that filters put together
-// are compiled each time they come first, and kept too.
-func (r *Reader) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+// query runs a text, compiled once for each connection. The texts that filters
+// put together are many: past a bound they are compiled each time.
+func (r *Reader) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s, ok := r.statements[query]; ok {
-		return s, nil
+	s, full := r.statements[text], len(r.statements) >= maxStatements
+	r.mu.Unlock()
+	if s == nil && full {
+		return r.db.QueryContext(ctx, text, args...)
 	}
-	s, err := r.db.PrepareContext(ctx, query)
+	if s == nil {
+		var err error
+		if s, err = r.keep(ctx, text); err != nil {
+			return nil, err
+		}
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+// keep compiles a text without the lock, because that may wait for a free
+// connection; of two that did it at once the first stays.
+func (r *Reader) keep(ctx context.Context, text string) (*sql.Stmt, error) {
+	mine, err := r.db.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	r.statements[query] = s
-	return s, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first := r.statements[text]; first != nil {
+		return first, mine.Close()
+	}
+	r.statements[text] = mine
+	return mine, nil
 }
 
 func values(args []any) []any {
