@@ -26,7 +26,8 @@ import (
 // Options are what an app is made of.
 type Options struct {
 	Config   *config.Config
-	Load     func() (*config.Config, config.Problems) // for Reload; nil where there is no file
+	File     *config.File // where problems of Config stand; nil where there is no file
+	Load     Loader       // for Reload; nil where there is no file
 	Env      config.Environment
 	Handlers *handlers.Registry // Go handlers of a custom binary; may be nil
 	Log      zerolog.Logger
@@ -36,6 +37,9 @@ type Options struct {
 	// those that are stored.
 	AcceptNewIdentity bool
 }
+
+// Loader reads a configuration file anew.
+type Loader func() (*config.Config, *config.File, config.Problems)
 
 // App is a running Creel.
 type App struct {
@@ -64,10 +68,11 @@ func New(ctx context.Context, opt Options) (*App, error) {
 		opt.Clock = time.Now
 	}
 	a := &App{opt: opt, failed: make(chan error, 8), started: opt.Clock()}
-	snapshot, problems := Compile(opt.Config, a.meaning())
+	snapshot, problems := Judge(opt.Config, opt.File, nil, a.meaning())
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	a.warn(problems)
 	a.snapshot.Store(snapshot)
 	s, err := store.Open(ctx, store.Options{Path: opt.Config.Database, Log: opt.Log,
 		MinFree: int64(opt.Config.MinFree), Clock: opt.Clock})
@@ -80,6 +85,13 @@ func New(ctx context.Context, opt Options) (*App, error) {
 		return nil, errors.Join(err, a.stack.unwind(ctx))
 	}
 	return a, nil
+}
+
+// warn logs what is worth a look in a configuration and stops nothing.
+func (a *App) warn(problems config.Problems) {
+	for _, warning := range problems.Warnings() {
+		a.opt.Log.Warn().Str("problem", warning.String()).Msg("configuration warning")
+	}
 }
 
 func (a *App) meaning() Meaning {
@@ -147,7 +159,10 @@ func (a *App) start(ctx context.Context) error {
 	})
 	a.Listen, a.AdminListen = intake.Addr().String(), operator.Addr().String()
 
-	if err := a.accept(ctx, a.snapshot.Load()); err != nil {
+	if err := a.comparable(ctx, a.snapshot.Load()); err != nil {
+		return err
+	}
+	if err := a.remember(ctx, a.snapshot.Load()); err != nil {
 		return err
 	}
 	if err := a.recover(ctx); err != nil {

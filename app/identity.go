@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"creel/admin"
@@ -25,10 +26,9 @@ func (s *Snapshot) fingerprints() map[string]string {
 const identityHint = "put the old settings back, give the source a new name, or start once with --accept-new-identity; " +
 	"with new settings an event that is already here may come in a second time"
 
-// accept refuses a configuration whose sources would tell their stored events
-// apart in another way: it would open their deduplication again. Once it is
-// accepted it is remembered.
-func (a *App) accept(ctx context.Context, s *Snapshot) error {
+// comparable refuses a configuration whose sources would tell their stored
+// events apart in another way: it would open their deduplication again.
+func (a *App) comparable(ctx context.Context, s *Snapshot) error {
 	changed, err := a.store.ChangedIdentities(ctx, s.fingerprints())
 	if err != nil {
 		return err
@@ -36,6 +36,11 @@ func (a *App) accept(ctx context.Context, s *Snapshot) error {
 	if len(changed) > 0 && !a.opt.AcceptNewIdentity {
 		return fmt.Errorf("%w: the identity settings of %s changed: %s", admin.ErrRefused, strings.Join(changed, ", "), identityHint)
 	}
+	return nil
+}
+
+// remember keeps how the sources in force tell their events apart.
+func (a *App) remember(ctx context.Context, s *Snapshot) error {
 	return a.store.SaveIdentities(ctx, a.opt.Clock(), s.fingerprints())
 }
 
@@ -56,12 +61,29 @@ func Compare(ctx context.Context, s *Snapshot) config.Problems {
 	}
 	var problems config.Problems
 	for _, name := range changed {
-		for i := range s.Config.Sources {
-			if s.Config.Sources[i].Name == name {
-				problems = append(problems, config.Problem{Path: config.Item("source", i),
-					Message: fmt.Sprintf("the identity settings of %q are not those of its stored events", name), Hint: identityHint})
-			}
+		i := slices.IndexFunc(s.Config.Sources, func(c config.Source) bool { return c.Name == name })
+		problems = append(problems, config.Problem{Path: config.Item("source", i),
+			Message: fmt.Sprintf("the identity settings of %q are not those of its stored events", name), Hint: identityHint})
+	}
+	return append(problems, missingRules(ctx, reader, s)...)
+}
+
+// missingRules warns of rules that made deliveries and are gone: a rule's name
+// is part of the keys that it makes, so one that was renamed is another rule.
+func missingRules(ctx context.Context, reader *store.Reader, s *Snapshot) config.Problems {
+	known, err := reader.KnownRules(ctx)
+	if err != nil {
+		return config.Problems{{Path: "database", Message: err.Error()}}
+	}
+	var problems config.Problems
+	names := s.Rules.Names()
+	for _, name := range known {
+		if slices.Contains(names, name) {
+			continue
 		}
+		problems = append(problems, config.Problem{Path: "rule", Warning: true,
+			Message: fmt.Sprintf("the rule %q has made deliveries and is gone", name),
+			Hint:    "where it was renamed: its keys without a key of their own are new ones, and a replay may send once more; put the old name back"})
 	}
 	return problems
 }

@@ -9,38 +9,47 @@ import (
 )
 
 // Reload reads the configuration file again and applies it whole, or keeps
-// the old one: requests and attempts that began under the old one end under
-// it. What only a start can change (listeners, the database) is refused.
+// the old one and says why, in the log too: requests and attempts that began
+// under the old one end under it. What only a start can change (listeners, the
+// database) is refused.
 func (a *App) Reload(ctx context.Context) error {
 	a.reload.Lock()
 	defer a.reload.Unlock()
-	if a.opt.Load == nil {
-		return fmt.Errorf("%w: the demo has no configuration file to read again", admin.ErrRefused)
+	snapshot, err := a.reloaded(ctx)
+	if err != nil {
+		a.opt.Log.Error().Err(err).Msg("the new configuration was refused, the old one stays in force")
+		return err
 	}
-	cfg, problems := a.opt.Load()
+	a.opt.Log.Info().Int("sources", len(snapshot.Config.Sources)).Int("rules", len(snapshot.Config.Rules)).
+		Int("destinations", len(snapshot.Config.Destinations)).Msg("configuration reloaded")
+	return nil
+}
+
+func (a *App) reloaded(ctx context.Context) (*Snapshot, error) {
+	if a.opt.Load == nil {
+		return nil, fmt.Errorf("%w: the demo has no configuration file to read again", admin.ErrRefused)
+	}
+	cfg, file, found := a.opt.Load()
+	snapshot, problems := Judge(cfg, file, found, a.meaning())
 	if err := problems.Err(); err != nil {
-		return fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return nil, fmt.Errorf("%w:\n%w", admin.ErrRefused, err)
 	}
 	if err := a.sameFrame(cfg.Listen, cfg.Admin.Listen, cfg.Database); err != nil {
-		return err
+		return nil, err
 	}
-	snapshot, problems := Compile(cfg, a.meaning())
-	if err := problems.Err(); err != nil {
-		return fmt.Errorf("%w: %w", admin.ErrRefused, err)
-	}
-	if err := a.accept(ctx, snapshot); err != nil {
-		return err
+	if err := a.comparable(ctx, snapshot); err != nil {
+		return nil, err
 	}
 	if err := a.receiver.Apply(receiver.Settings{KeepHeaders: snapshot.keptHeaders(), TrustedProxies: cfg.TrustedProxies}); err != nil {
-		return fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
+	// From here on nothing refuses: the routes were compiled with the rest.
 	a.snapshot.Store(snapshot)
 	if err := a.dispatcher.Configure(snapshot.Routes); err != nil {
-		return err
+		return nil, err
 	}
-	a.opt.Log.Info().Int("sources", len(cfg.Sources)).Int("rules", len(cfg.Rules)).
-		Int("destinations", len(cfg.Destinations)).Msg("configuration reloaded")
-	return nil
+	a.warn(problems)
+	return snapshot, a.remember(ctx, snapshot)
 }
 
 func (a *App) sameFrame(listen, adminListen, database string) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -59,7 +60,7 @@ func itemsOf(ctx context.Context, reader *store.Reader, id int64) ([]event.Actio
 
 func (f *frame) printActions(actions []event.Action) error {
 	if len(actions) == 0 {
-		return nothing("nobody has replayed, discarded, paused or resumed anything yet")
+		return &exit{code: exitNothing, err: errors.New("nobody has replayed, discarded, paused or resumed anything yet")}
 	}
 	rows := newTable(f.out, "ACTION", "AT", "ACTOR", "WHAT", "SELECTION", "DONE", "REFUSED", "REASON")
 	for _, action := range actions {

@@ -33,15 +33,12 @@ when serve would start, 2 when it would not; warnings do not stop the start.`,
 // everything is every problem of a configuration: of its shape, of its
 // meaning, and of what the database remembers of an earlier one.
 func (f *frame) everything(ctx context.Context, s *setup) config.Problems {
-	problems := s.problems
-	if s.config == nil {
+	snapshot, problems := f.judge(s)
+	if snapshot == nil {
 		return problems
 	}
-	snapshot, found := f.compile(s)
-	problems = append(problems, found...)
-	if snapshot != nil {
-		problems = append(problems, app.Compare(ctx, snapshot)...)
-	}
+	problems = append(problems, snapshot.Advice()...)
+	problems = append(problems, app.Compare(ctx, snapshot)...)
 	return s.placed(problems)
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -80,27 +79,4 @@ func (f *frame) printHealth(report admin.Readiness) error {
 		return silent(exitFailed)
 	}
 	return nil
-}
-
-func (f *frame) reload() *cobra.Command {
-	return &cobra.Command{
-		Use:   "reload",
-		Short: "Let the running server apply its configuration file again, whole or not at all",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := f.usable()
-			if err != nil {
-				return err
-			}
-			client, err := admin.Dial(cmd.Context(), store.SocketPath(s.config.Database))
-			if err != nil {
-				return failed("creel serve", "%w", err)
-			}
-			if err := client.Reload(cmd.Context()); err != nil {
-				return usage("creel check", "the old configuration stays: %w", err)
-			}
-			fmt.Fprintln(f.out, "The new configuration is in force.")
-			return nil
-		},
-	}
 }

@@ -133,7 +133,7 @@ func (f *frame) plan(ctx context.Context, selector event.Selector) error {
 		return err
 	}
 	defer reader.Close()
-	snapshot, problems := f.compile(s)
+	snapshot, problems := f.judge(s)
 	if err := problems.Err(); err != nil {
 		return usage("creel check", "the configuration has problems:\n%w", err)
 	}

@@ -82,6 +82,8 @@ Start here:  creel serve          (no configuration needed: a demo source)
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noArgs,
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.PersistentFlags().StringVarP(&f.configPath, "config", "c", "", "configuration file (default ./creel.toml where it exists, else the demo)")
@@ -95,10 +97,16 @@ Start here:  creel serve          (no configuration needed: a demo source)
 
 // noArgs and the others below are cobra's checks with our exit code.
 func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage(cmd.CommandPath()+" --help", "%q is not a command or argument of %s", args[0], cmd.CommandPath())
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usage(cmd.CommandPath()+" "+near[0], "%s has no command %q", cmd.CommandPath(), args[0])
+	}
+	if cmd.HasSubCommands() {
+		return usage(cmd.CommandPath()+" --help", "%s has no command %q", cmd.CommandPath(), args[0])
+	}
+	return usage(cmd.CommandPath()+" --help", "%s takes no argument, and %q is one", cmd.CommandPath(), args[0])
 }
 
 func oneArg(name string) cobra.PositionalArgs {

@@ -5,39 +5,41 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"creel/admin"
 	"creel/app"
+	"creel/config"
 	"creel/source"
+	"creel/store"
 )
 
 // sending is what creel send was asked for.
 type sending struct {
 	kind, id, body, flaw, url string
-	secret, copies            int
-	reverse                   bool
+	secret, copies, reverse   int
 }
 
 func (f *frame) send() *cobra.Command {
 	var how sending
-	var flaws []string
-	for _, flaw := range source.Flaws() {
-		flaws = append(flaws, string(flaw))
-	}
 	cmd := &cobra.Command{
 		Use:   "send SOURCE",
 		Short: "Send a signed test event to a source, through its front door",
 		Long: `Send signs an event as the source's sender would, with the secret of the
 configuration, and posts it to the running server. It can send copies (the
-second and later ones are duplicates) and requests with a flaw, which a source
-has to refuse.`,
+second and later ones are duplicates), several events about one object with the
+newest first, and requests with a flaw, which a source has to refuse. Exit 0
+when every answer was a success, 1 when one was not.`,
 		Example: `  creel send stripe --type invoice.paid
   creel send stripe --id evt_test_1 --copies 5
+  creel send stripe --type customer.subscription.updated --reverse 3
   creel send github --flaw body`,
 		Args: oneArg("the name of a source"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.runSend(cmd.Context(), args[0], how) },
@@ -46,10 +48,11 @@ has to refuse.`,
 	flags.StringVar(&how.kind, "type", "", "event type; the preset's first sample otherwise")
 	flags.StringVar(&how.id, "id", "", "event id; a new one otherwise")
 	flags.StringVar(&how.body, "body", "", "file with the body to send instead of a sample; - is standard input")
-	flags.StringVar(&how.flaw, "flaw", "", "what is wrong with it: "+strings.Join(flaws, ", "))
+	flags.StringVar(&how.flaw, "flaw", "", "what is wrong with it: "+flawNames())
 	flags.StringVar(&how.url, "url", "", "where to post; the listener of the configuration otherwise")
 	flags.IntVar(&how.secret, "secret", 0, "which of the source's secrets signs, from 0")
-	flags.IntVar(&how.copies, "copies", 1, "how often to send it")
+	flags.IntVar(&how.copies, "copies", 1, "how often to send each event")
+	flags.IntVar(&how.reverse, "reverse", 0, "send this many events about one object, a second apart, the newest first")
 	return f.jsonFlag(cmd)
 }
 
@@ -62,7 +65,7 @@ func (f *frame) runSend(ctx context.Context, name string, how sending) error {
 	for i := range s.config.Sources {
 		if s.config.Sources[i].Name == name {
 			found, problems := app.CompileSource(s.config, i, f.env)
-			if err := problems.Err(); err != nil {
+			if err := s.placed(problems).Err(); err != nil {
 				return usage("creel check", "the source %q has problems:\n%w", name, err)
 			}
 			compiled = found
@@ -71,33 +74,94 @@ func (f *frame) runSend(ctx context.Context, name string, how sending) error {
 	if compiled == nil {
 		return usage("creel check", "there is no source %q in the configuration", name)
 	}
-	request, err := f.draft(compiled, how)
+	if err := how.check(); err != nil {
+		return err
+	}
+	requests, err := f.sign(compiled, how)
 	if err != nil {
 		return err
 	}
 	url := how.url
 	if url == "" {
-		url = "http://" + s.config.Listen + "/in/" + name
+		url = "http://" + f.address(ctx, s.config) + "/in/" + name
 	}
-	return f.post(ctx, url, request, max(how.copies, 1))
+	return f.postAll(ctx, url, requests, how.copies)
 }
 
-// draft makes the signed request.
-func (f *frame) draft(compiled *source.Source, how sending) (*source.Request, error) {
+func (how sending) check() error {
+	switch {
+	case how.copies < 1:
+		return usage("--copies 2", "--copies is how often each event is sent, at least 1")
+	case how.reverse < 0 || how.reverse > maxReverse:
+		return usage("--reverse 3", "--reverse is how many events are sent, up to %d", maxReverse)
+	case how.reverse > 0 && (how.id != "" || how.body != ""):
+		return usage("creel send --help", "--reverse makes events of its own: it goes with neither --id nor --body")
+	case how.flaw != "" && !slices.Contains(source.Flaws(), source.Flaw(how.flaw)):
+		return usage("one of "+flawNames(), "--flaw %q is not known", how.flaw)
+	}
+	return nil
+}
+
+// maxReverse bounds a series: its events are signed within seconds, and the
+// oldest must still look like one of today.
+const maxReverse = 1000
+
+func flawNames() string {
+	var names []string
+	for _, flaw := range source.Flaws() {
+		names = append(names, string(flaw))
+	}
+	return strings.Join(names, ", ")
+}
+
+// address is where the server listens: as it says itself where it runs on this
+// machine, else as it is configured.
+func (f *frame) address(ctx context.Context, cfg *config.Config) string {
+	client, err := admin.Dial(ctx, store.SocketPath(cfg.Database))
+	if err != nil {
+		return cfg.Listen
+	}
+	var status app.Status
+	if err := client.Status(ctx, &status); err != nil || status.Listen == "" {
+		return cfg.Listen
+	}
+	return reachable(status.Listen)
+}
+
+// reachable turns the address of a listener on every interface into one that
+// can be dialled.
+func reachable(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return net.JoinHostPort("localhost", port)
+	}
+	return listen
+}
+
+// sign makes the signed requests, in the order in which they are sent.
+func (f *frame) sign(compiled *source.Source, how sending) ([]*source.Request, error) {
 	now := f.now()
-	draft := compiled.Sample(how.kind, how.id, now)
+	drafts := []source.Draft{compiled.Sample(how.kind, how.id, now)}
+	if how.reverse > 0 {
+		drafts = compiled.Series(how.kind, how.reverse, now)
+		slices.Reverse(drafts)
+	}
 	if how.body != "" {
 		body, err := f.readBody(how.body)
 		if err != nil {
 			return nil, failed("", "read the body: %w", err)
 		}
-		draft.Body = body
+		drafts[0].Body = body
 	}
-	request, err := compiled.Sign(draft, source.Signing{At: now, Flaw: source.Flaw(how.flaw), Secret: how.secret})
-	if err != nil {
-		return nil, failed("creel send --help", "%w", err)
+	requests := make([]*source.Request, len(drafts))
+	for i, draft := range drafts {
+		request, err := compiled.Sign(draft, source.Signing{At: now, Flaw: source.Flaw(how.flaw), Secret: how.secret})
+		if err != nil {
+			return nil, usage("creel send --help", "%w", err)
+		}
+		requests[i] = request
 	}
-	return request, nil
+	return requests, nil
 }
 
 func (f *frame) readBody(name string) ([]byte, error) {
@@ -115,27 +179,23 @@ type sentLine struct {
 	Answer     string `json:"answer"`
 }
 
-func (f *frame) post(ctx context.Context, url string, request *source.Request, copies int) error {
-	if request.Query != "" {
-		url += "?" + request.Query
-	}
+// postAll sends every request as often as it is asked to, one after another.
+func (f *frame) postAll(ctx context.Context, url string, requests []*source.Request, copies int) error {
 	client := &http.Client{Timeout: 30 * time.Second}
 	bad := 0
-	for range copies {
-		line, err := f.postOnce(ctx, client, url, request)
-		if err != nil {
-			return failed("creel serve, and --url where it listens elsewhere", "%w", err)
-		}
-		if line.Status >= 300 {
-			bad++
-		}
-		if f.asJSON {
-			if err := f.printJSON(line); err != nil {
+	for _, request := range requests {
+		for range copies {
+			line, err := f.post(ctx, client, url, request)
+			if err != nil {
+				return failed("creel serve, and --url where it listens elsewhere", "%w", err)
+			}
+			if line.Status >= 300 {
+				bad++
+			}
+			if err := f.printSent(line); err != nil {
 				return err
 			}
-			continue
 		}
-		fmt.Fprintf(f.out, "%d in %d ms  %s\n", line.Status, line.DurationMS, printable(strings.TrimSpace(line.Answer)))
 	}
 	if bad > 0 {
 		return silent(exitFailed)
@@ -143,8 +203,19 @@ func (f *frame) post(ctx context.Context, url string, request *source.Request, c
 	return nil
 }
 
-func (f *frame) postOnce(ctx context.Context, client *http.Client, url string, request *source.Request) (sentLine, error) {
+func (f *frame) printSent(line sentLine) error {
+	if f.asJSON {
+		return f.printJSON(line)
+	}
+	fmt.Fprintf(f.out, "%d in %d ms  %s\n", line.Status, line.DurationMS, printable(strings.TrimSpace(line.Answer)))
+	return nil
+}
+
+func (f *frame) post(ctx context.Context, client *http.Client, url string, request *source.Request) (sentLine, error) {
 	line := sentLine{URL: url}
+	if request.Query != "" {
+		url += "?" + request.Query
+	}
 	post, err := http.NewRequestWithContext(ctx, request.Method, url, bytes.NewReader(request.Body))
 	if err != nil {
 		return line, fmt.Errorf("build the request: %w", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"creel/admin"
 	"creel/app"
 	"creel/config"
 )
@@ -42,8 +43,9 @@ func (f *frame) runServer(ctx context.Context, acceptNew bool) error {
 	if err != nil {
 		return err
 	}
-	if err := s.problems.Err(); err != nil {
-		return usage("creel check", "the configuration has problems:\n%w", err)
+	if s.problems.Err() != nil {
+		_, all := f.judge(s)
+		return badConfiguration(all)
 	}
 	log := f.logger(s.config.Log)
 	for _, warning := range s.problems.Warnings() {
@@ -59,7 +61,7 @@ func (f *frame) runServer(ctx context.Context, acceptNew bool) error {
 
 func (f *frame) start(ctx context.Context, s *setup, log zerolog.Logger, acceptNew bool) (*app.App, func(), error) {
 	closeDemo := func() {}
-	opt := app.Options{Config: s.config, Env: f.env, Log: log, Version: buildVersion(), AcceptNewIdentity: acceptNew}
+	opt := app.Options{Config: s.config, File: s.source, Env: f.env, Log: log, Version: buildVersion(), AcceptNewIdentity: acceptNew}
 	if s.file == "" {
 		stop, err := app.StartDemoApp(s.config, log)
 		if err != nil {
@@ -67,10 +69,7 @@ func (f *frame) start(ctx context.Context, s *setup, log zerolog.Logger, acceptN
 		}
 		closeDemo = stop
 	} else {
-		opt.Load = func() (*config.Config, config.Problems) {
-			cfg, _, problems := config.Load(s.file, f.env)
-			return cfg, problems
-		}
+		opt.Load = func() (*config.Config, *config.File, config.Problems) { return config.Load(s.file, f.env) }
 	}
 	registry, err := f.registry()
 	if err != nil {
@@ -81,20 +80,32 @@ func (f *frame) start(ctx context.Context, s *setup, log zerolog.Logger, acceptN
 	running, err := app.New(ctx, opt)
 	if err != nil {
 		closeDemo()
-		var problems config.Problems
-		if errors.As(err, &problems) {
-			return nil, nil, usage("creel check", "the configuration has problems:\n%w", err)
-		}
-		return nil, nil, failed("", "start: %w", err)
+		return nil, nil, startError(err)
 	}
 	if err := running.Start(ctx); err != nil {
 		closeDemo()
-		return nil, nil, failed("", "start: %w", err)
+		return nil, nil, startError(err)
 	}
 	if s.file == "" {
 		f.greet(running)
 	}
 	return running, closeDemo, nil
+}
+
+// startError tells trouble with the configuration from trouble with the world.
+func startError(err error) error {
+	var problems config.Problems
+	switch {
+	case errors.As(err, &problems):
+		return badConfiguration(problems)
+	case errors.Is(err, admin.ErrRefused):
+		return usage("creel check", "start: %w", err)
+	}
+	return failed("", "start: %w", err)
+}
+
+func badConfiguration(problems config.Problems) error {
+	return usage("creel check", "the configuration has problems:\n%w", problems.Faults())
 }
 
 // sameSignal is how long a second signal counts as the first one.
@@ -143,9 +154,7 @@ wait:
 				log.Info().Str("signal", got.String()).Msg("stopping")
 				break wait
 			}
-			if err := running.Reload(context.Background()); err != nil {
-				log.Error().Err(err).Msg("the old configuration stays in force")
-			}
+			_ = running.Reload(context.Background()) // it logs what it did, or why not
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(cfg.Grace))

@@ -30,7 +30,7 @@ type setup struct {
 func (f *frame) load() (*setup, error) {
 	name := f.configPath
 	if name == "" {
-		if fromEnv, ok := f.env("CREEL_CONFIG"); ok && fromEnv != "" {
+		if fromEnv, ok := f.env(configVariable); ok && fromEnv != "" {
 			name = fromEnv
 		} else if _, err := os.Stat(defaultConfig); err == nil {
 			name = defaultConfig
@@ -41,9 +41,13 @@ func (f *frame) load() (*setup, error) {
 		if err != nil {
 			return nil, failed("", "prepare the demo: %w", err)
 		}
-		return &setup{config: cfg, problems: problems}, nil
+		return &setup{config: cfg, problems: append(problems, strayVariables(cfg)...)}, nil
 	}
 	cfg, source, problems := config.Load(name, f.env)
+	if problems.Err() == nil || cfg.Sources != nil {
+		// A file that could not be read names no variables: all would be strays.
+		problems = append(problems, strayVariables(cfg)...)
+	}
 	return &setup{config: cfg, file: name, source: source, problems: problems}, nil
 }
 
@@ -53,6 +57,14 @@ func (s *setup) placed(problems config.Problems) config.Problems {
 		return problems.Sorted()
 	}
 	return s.source.Locate(problems)
+}
+
+// configVariable names the configuration file in the environment.
+const configVariable = "CREEL_CONFIG"
+
+// strayVariables warns of CREEL_ variables that nothing reads.
+func strayVariables(cfg *config.Config) config.Problems {
+	return cfg.UnknownVariables(os.Environ(), configVariable)
 }
 
 // usable is load for commands that need a configuration without faults in
@@ -99,14 +111,15 @@ func (f *frame) act(ctx context.Context, s *setup, action event.Action) (event.A
 	return app.ActAlone(ctx, s.config, action)
 }
 
-// compile gives the configuration its meaning, for commands that need rules
-// or sources.
-func (f *frame) compile(s *setup) (*app.Snapshot, config.Problems) {
+// judge gives the configuration its meaning and reports everything that is
+// wrong with it at once.
+func (f *frame) judge(s *setup) (*app.Snapshot, config.Problems) {
 	registry, err := f.registry()
 	if err != nil {
 		return nil, config.Problems{{Message: err.Error()}}
 	}
-	return app.Compile(s.config, app.Meaning{Env: f.env, Handlers: registry, Clock: f.now, Version: buildVersion()})
+	return app.Judge(s.config, s.source, s.problems,
+		app.Meaning{Env: f.env, Handlers: registry, Clock: f.now, Version: buildVersion()})
 }
 
 func (f *frame) registry() (*handlers.Registry, error) {

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"creel/admin"
+	"creel/store"
+)
+
+func (f *frame) reload() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reload",
+		Short: "Let the running server apply its configuration file again, whole or not at all",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// The server judges the new file: here it only says where the
+			// database is, so its problems do not matter yet.
+			s, err := f.load()
+			if err != nil {
+				return err
+			}
+			client, err := admin.Dial(cmd.Context(), store.SocketPath(s.config.Database))
+			if err != nil {
+				return failed("creel serve", "%w", err)
+			}
+			if err := client.Reload(cmd.Context()); err != nil {
+				return usage("creel check, then creel reload again", "the old configuration stays in force: %w", err)
+			}
+			fmt.Fprintln(f.out, "The new configuration is in force.")
+			return nil
+		},
+	}
+}
