@@ -100,6 +100,9 @@ func (d *Destination) InFlight() int { return d.inFlight }
 // Rate is how many attempts may start in a second; 0 is no limit.
 func (d *Destination) Rate() float64 { return d.rate }
 
+// MaxRetryAfter is the longest wait that an answer can ask for.
+func (d *Destination) MaxRetryAfter() time.Duration { return d.maxRetryAfter }
+
 // Review tells whether a send whose answer was lost waits for a person
 // instead of being repeated.
 func (d *Destination) Review() bool { return d.review }

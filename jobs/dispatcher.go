@@ -40,11 +40,14 @@ type Route struct {
 	InFlight int     // attempts at once
 	Rate     float64 // attempts started in a second; 0 is no limit
 	Review   bool    // a send whose answer was lost waits for a person
+	// Longest is the longest that a delivery can wait for its next attempt.
+	Longest time.Duration
 }
 
 // RouteTo is the route of a compiled destination.
 func RouteTo(d *deliver.Destination, policy Policy) Route {
-	return Route{Name: d.Name(), Carrier: d, Policy: policy, InFlight: d.InFlight(), Rate: d.Rate(), Review: d.Review()}
+	return Route{Name: d.Name(), Carrier: d, Policy: policy, InFlight: d.InFlight(), Rate: d.Rate(), Review: d.Review(),
+		Longest: policy.Longest(d.MaxRetryAfter())}
 }
 
 // DispatcherOptions are what a dispatcher is made of.
@@ -55,6 +58,9 @@ type DispatcherOptions struct {
 	Jitter func() float64 // 0 ≤ jitter < 1
 	Log    zerolog.Logger
 	Grace  time.Duration // how long a stop waits for attempts in flight
+	// ClockBack, where it is set, is called by the step that finds that the
+	// clock was set back: what the store has scheduled lies too far ahead then.
+	ClockBack func(ctx context.Context, now time.Time) error
 }
 
 // The reasons why a dispatcher can not be made.
@@ -81,7 +87,8 @@ type Dispatcher struct {
 	flying       int  // attempts that run, those of removed destinations included
 	stale        bool // the store's destinations have to be read again
 	stopping     bool
-	failures     int // of the store, in a row
+	failures     int       // of the store, in a row
+	last         time.Time // of the last step
 }
 
 // destination is the dispatcher's view of one route.

@@ -128,8 +128,8 @@ func TestStoreAnswerLost(t *testing.T) {
 	}
 }
 
-// TestIdleWritesNothing steps an idle dispatcher, and one whose destination is
-// held or paused.
+// TestIdleWritesNothing steps a dispatcher that has nothing to do, and one
+// whose destination is paused.
 func TestIdleWritesNothing(t *testing.T) {
 	t.Parallel()
 	app := testkit.NewDestination(t)
@@ -138,17 +138,26 @@ func TestIdleWritesNothing(t *testing.T) {
 	f.use(config.Destination{URL: app.URL})
 	f.add(3, "app")
 	f.settle()
-	before := o.writes
-	for range 50 {
-		f.d.lookAgain()
-		f.clock.Advance(time.Minute)
-		if next := f.settle(); !next.IsZero() {
-			t.Fatalf("an idle dispatcher wants to be called at %s", next)
+	idle := func(what string) {
+		before := o.writes
+		for range 50 {
+			f.d.lookAgain()
+			f.clock.Advance(time.Minute)
+			if next := f.settle(); !next.IsZero() {
+				t.Fatalf("%s: it wants to be called at %s", what, next)
+			}
+		}
+		if o.writes != before {
+			t.Errorf("%s: %d writes", what, o.writes-before)
 		}
 	}
-	if o.writes != before {
-		t.Errorf("%d writes while idle", o.writes-before)
+	idle("nothing waits")
+	if _, err := f.store.Pause(context.Background(), f.clock.Now(), event.Action{Actor: "owner", Target: "app"}); err != nil {
+		t.Fatal(err)
 	}
+	f.d.Refresh()
+	f.add(3, "app")
+	idle("paused")
 }
 
 // TestBugJOB05 has an attempt that panics: it ends in the dead letters, the

@@ -65,6 +65,15 @@ func (h *health) probeAt() (time.Time, bool) {
 	return h.ProbeAt, waits && !h.probing && !h.ProbeAt.IsZero()
 }
 
+// shift moves the times of the state, because the clock was moved.
+func (h *health) shift(by time.Duration) {
+	for _, at := range []*time.Time{&h.Since, &h.ProbeAt} {
+		if !at.IsZero() {
+			*at = at.Add(by)
+		}
+	}
+}
+
 // limit is the in-flight limit that holds at now.
 func (h *health) limit(most int, now time.Time) int {
 	if !h.Since.IsZero() && now.Before(h.Since.Add(gentle)) {

@@ -457,3 +457,36 @@ func (f *fixture) unsaved() bool {
 	defer f.d.mu.Unlock()
 	return len(f.d.saves) > 0
 }
+
+// TestClockSetBack sets the clock back by three hours while a destination is
+// held and a retry waits: both go on within the longest delay of their policy.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	site := &app{clock: f.clock}
+	port := newOutpost(t, site.ServeHTTP)
+	f.use(config.Destination{URL: port.url(), MaxRetryAfter: config.Duration(time.Second)})
+	f.d.opt.ClockBack = func(ctx context.Context, now time.Time) error {
+		_, err := f.store.ClampDue(ctx, now, time.Hour, map[string]time.Duration{"app": f.routes[0].Longest})
+		return err
+	}
+	site.status.Store(500)
+	f.add(1, "app")
+	f.settle()
+	port.down()
+	f.add(4, "app")
+	held := f.settle()
+	if f.health("app").State != event.DestinationHeld || held.Sub(startTime()) != firstProbe {
+		t.Fatalf("%+v, probe at %s", f.health("app"), held)
+	}
+	f.clock.Set(startTime().Add(-3 * time.Hour))
+	site.status.Store(0)
+	port.up()
+	f.runUntil(startTime().Add(-3*time.Hour + f.routes[0].Longest + 10*time.Second))
+	if f.health("app").State != event.DestinationEnabled {
+		t.Errorf("%+v", f.health("app"))
+	}
+	if sent := f.count(event.DeliverySent); sent != 5 {
+		t.Errorf("%d of 5 sent", sent)
+	}
+}

@@ -76,14 +76,15 @@ func (p Policy) delay(attempt int) time.Duration {
 	return p.Delays[min(max(attempt, 1), len(p.Delays))-1]
 }
 
-// Longest is the longest slot of the policy with its jitter. Nothing waits
-// longer unless the other side asked for it.
-func (p Policy) Longest() time.Duration {
-	var longest time.Duration
+// Longest is the longest wait that Next can set, jitter included, where the
+// other side asks for asked at most. Work that is due later than that was
+// scheduled by a clock that has been set back since.
+func (p Policy) Longest(asked time.Duration) time.Duration {
+	longest := asked
 	for _, delay := range p.Delays {
 		longest = max(longest, delay)
 	}
-	return longest + time.Duration(float64(longest)*jitterShare)
+	return longest + time.Duration(float64(longest)*jitterShare) + time.Millisecond
 }
 
 // ceilMilli rounds up to the millisecond, because the store keeps no less and

@@ -131,8 +131,11 @@ func TestOwnPolicies(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", name, got, want)
 		}
 	}
-	if got, want := BuiltInPolicies()[PolicyPatient].Longest(), 26*time.Hour+24*time.Minute; got != want {
-		t.Errorf("longest %s, want %s", got, want)
+	patient := BuiltInPolicies()[PolicyPatient]
+	for asked, want := range map[time.Duration]time.Duration{0: 26*time.Hour + 24*time.Minute, 100 * time.Hour: 110 * time.Hour} {
+		if got := patient.Longest(asked); got != want+time.Millisecond || patient.Next(6, startTime(), asked, 1).After(startTime().Add(got)) {
+			t.Errorf("longest %s, want %s", got, want)
+		}
 	}
 }
 

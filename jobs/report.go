@@ -1,0 +1,40 @@
+package jobs
+
+import (
+	"github.com/rs/zerolog"
+
+	"creel/event"
+)
+
+// report logs what became of a delivery. Failed attempts are no errors of ours:
+// only the end of a delivery in the dead letters is.
+func (d *Dispatcher) report(e *ended) {
+	attempt := &e.finish.Attempt
+	switch {
+	case e.finish.Release:
+		d.line(d.opt.Log.Debug(), &e.shipment).Msg("delivery given back unsent")
+	case e.finish.State == event.DeliverySent:
+		d.line(d.opt.Log.Debug(), &e.shipment).Int(event.FieldStatus, attempt.Status).
+			Int64(event.FieldDuration, attempt.Duration.Milliseconds()).Msg("delivery sent")
+	case e.finish.State == event.DeliveryReady:
+		d.line(d.opt.Log.Info(), &e.shipment).Int(event.FieldStatus, attempt.Status).
+			Str(event.FieldOutcome, string(attempt.Outcome)).Str(event.FieldReason, attempt.Error).
+			Time("next_at", e.finish.NextAt).Msg("delivery will be tried again")
+	case e.finish.State == event.DeliveryInDoubt:
+		d.line(d.opt.Log.Warn(), &e.shipment).Str(event.FieldReason, attempt.Error).
+			Str(event.FieldHint, "decide whether it arrived; it is not repeated").Msg("delivery is in doubt")
+	default:
+		d.line(d.opt.Log.Error(), &e.shipment).Int(event.FieldStatus, attempt.Status).
+			Str(event.FieldOutcome, string(attempt.Outcome)).Str(event.FieldReason, attempt.Error).
+			Str(event.FieldHint, "repair the cause, then: creel replay "+e.shipment.Event.String()).Msg("delivery is dead")
+	}
+}
+
+func (d *Dispatcher) line(line *zerolog.Event, s *event.Shipment) *zerolog.Event {
+	if !line.Enabled() {
+		return line
+	}
+	return line.Str(event.FieldEvent, s.Event.String()).Str(event.FieldKey, s.Key).Str(event.FieldRule, s.Rule).
+		Str(event.FieldDestination, s.Destination).Int64(event.FieldDelivery, s.ID).
+		Int(event.FieldRun, s.Run).Int(event.FieldAttempt, s.Tries)
+}
