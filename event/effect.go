@@ -39,8 +39,9 @@ type Finish struct {
 	NextAt   time.Time
 	Verdicts []Verdict
 	Effects  []Effect
-	// Release gives the claim back unused: the attempt is not counted (the
-	// server is stopping). State is Pending then.
+	// Release gives the claim back unused: the attempt is not counted. State
+	// is Pending (the server is stopping), or Dead (nothing was tried, because
+	// every attempt before it ended with the process).
 	Release  bool
 	Incident *Incident
 }

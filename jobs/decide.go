@@ -14,7 +14,9 @@ func (w *Worker) decide(ctx context.Context, work event.Work, now time.Time) eve
 	if work.Attempts > policy.Attempts {
 		// Only an attempt that ended with the process leaves the count above
 		// the policy's: every other one was settled.
-		return w.dead(&work, fmt.Sprintf("the process stopped during attempt %d of %d", policy.Attempts, policy.Attempts), nil, now)
+		finish := w.dead(&work, fmt.Sprintf("the process stopped during attempt %d of %d", policy.Attempts, policy.Attempts), nil, now)
+		finish.Release = true
+		return finish
 	}
 	decision := w.opt.Rules().Decide(ctx, work)
 	switch decision.State {
