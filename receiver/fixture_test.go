@@ -258,7 +258,7 @@ func open(t testing.TB, o deskOptions) *desk {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = d.server.Serve(receiver.Listen(inner, max(o.connections, 64)))
+		_ = d.server.Serve(receiver.Listen(inner, orElse(o.connections, 64)))
 	}()
 	t.Cleanup(func() {
 		_ = d.server.Close()
