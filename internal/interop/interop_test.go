@@ -116,7 +116,7 @@ func TestGateD3OfficialSDKs(t *testing.T) {
 		received = append(received, request{Source: source, Header: header, Body: string(got.Body)})
 	}
 	t.Logf("%s", node(t, sdk, "verify.mjs", map[string]any{
-		"secret": appSecret, "stripeSecret": stripeSecret, "received": received,
+		"secret": appSecret, "svixSecret": svixSecret, "stripeSecret": stripeSecret, "received": received,
 	}))
 	if exit := p.Terminate(); exit.Code != 0 {
 		t.Errorf("stop: %+v", exit)
