@@ -70,18 +70,25 @@ func (f *frame) printActions(actions []event.Action) error {
 			}
 			continue
 		}
-		selection := action.Target
-		if selection == "" {
-			text, _ := json.Marshal(action.Selector)
-			selection = string(text)
-		}
-		rows.row(strconv.FormatInt(action.ID, 10), stamp(action.At), action.Actor, string(action.Kind), selection,
+		rows.row(strconv.FormatInt(action.ID, 10), stamp(action.At), action.Actor, string(action.Kind), subject(action),
 			fmt.Sprintf("%d of %d", action.Done, action.Selected), strconv.Itoa(action.Refused), action.Reason)
 	}
 	if !f.asJSON {
 		rows.flush()
 	}
 	return nil
+}
+
+// subject is what an action was about.
+func subject(action event.Action) string {
+	if action.Target != "" {
+		return action.Target
+	}
+	text, err := json.Marshal(action.Selector)
+	if err != nil || string(text) == "{}" {
+		return "everything"
+	}
+	return string(text)
 }
 
 func (f *frame) printItems(items []event.ActionItem) error {

@@ -34,7 +34,7 @@ func (f *frame) destinationAction(kind event.ActionKind, name, short, said strin
 			}
 			action := f.action(kind, reason)
 			action.Target = args[0]
-			done, err := f.act(cmd.Context(), s, action)
+			done, _, err := f.act(cmd.Context(), s, action)
 			if err != nil {
 				return failed("", "%s %s: %w", name, args[0], err)
 			}

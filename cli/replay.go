@@ -83,7 +83,7 @@ func (f *frame) bulk(ctx context.Context, kind event.ActionKind, selector event.
 	}
 	action := f.action(kind, reason)
 	action.Selector = selector
-	done, err := f.act(ctx, s, action)
+	done, alone, err := f.act(ctx, s, action)
 	if err != nil {
 		return failed("", "%s: %w", kind, err)
 	}
@@ -93,6 +93,9 @@ func (f *frame) bulk(ctx context.Context, kind event.ActionKind, selector event.
 		}
 	} else if done.Selected > 0 {
 		fmt.Fprintf(f.out, "%s: %d of %d, action %d in the audit trail.\n", past(kind), done.Done, done.Selected, done.ID)
+		if alone && kind == event.ActionReplay {
+			fmt.Fprintln(f.out, "No server runs on this database: they go on when creel serve does.")
+		}
 	}
 	switch {
 	case done.Selected == 0:

@@ -99,16 +99,22 @@ func (f *frame) reader(ctx context.Context) (*store.Reader, *setup, error) {
 }
 
 // act does an action through the running server, or on the database itself
-// where no server runs.
-func (f *frame) act(ctx context.Context, s *setup, action event.Action) (event.Action, error) {
+// where no server runs: alone says that it was so, and that what was queued
+// waits for a server.
+func (f *frame) act(ctx context.Context, s *setup, action event.Action) (done event.Action, alone bool, err error) {
 	client, err := admin.Dial(ctx, store.SocketPath(s.config.Database))
-	switch {
-	case err == nil:
-		return client.Act(ctx, action)
-	case !errors.Is(err, admin.ErrNoServer):
-		return action, err
+	if err == nil {
+		done, err = client.Act(ctx, action)
+		return done, false, err
 	}
-	return app.ActAlone(ctx, s.config, action)
+	if !errors.Is(err, admin.ErrNoServer) {
+		return action, false, err
+	}
+	if _, err := os.Stat(s.config.Database); errors.Is(err, os.ErrNotExist) {
+		return action, true, fmt.Errorf("there is no database %s yet", s.config.Database)
+	}
+	done, err = app.ActAlone(ctx, s.config, action)
+	return done, true, err
 }
 
 // judge gives the configuration its meaning and reports everything that is

@@ -31,12 +31,15 @@ func Binary(t testing.TB) string {
 
 // Main runs the tests of a package and removes what Binary built. Use it as
 // the whole of TestMain.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for a TestMain that does more: it returns the exit code.
+func Run(m *testing.M) int {
 	code := m.Run()
 	if binary.dir != "" {
 		_ = os.RemoveAll(binary.dir)
 	}
-	os.Exit(code)
+	return code
 }
 
 func build() (string, error) {
@@ -48,13 +51,32 @@ func build() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(binary.dir, "creel")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
+	return path, compile(root, ".", path)
+}
+
+// Build builds a custom binary, the main package in a folder below the
+// module's, the same way and returns its path.
+func Build(t testing.TB, folder string) string {
+	t.Helper()
+	root, err := ModuleRoot()
+	if err != nil {
+		t.Fatalf("build %s: %v", folder, err)
+	}
+	path := filepath.Join(t.TempDir(), "creel")
+	if err := compile(root, "./"+folder, path); err != nil {
+		t.Fatalf("build %s: %v", folder, err)
+	}
+	return path
+}
+
+func compile(root, folder, into string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", into, folder)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
+		return fmt.Errorf("%w\n%s", err, out)
 	}
-	return path, nil
+	return nil
 }
 
 // ModuleRoot is the folder of go.mod.

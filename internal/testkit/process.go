@@ -54,9 +54,16 @@ type Exit struct {
 // the process, not started. Env is added to a clean environment.
 func NewProcess(t testing.TB, configuration string, env ...string) *Process {
 	t.Helper()
+	return NewProcessOf(t, Binary(t), configuration, env...)
+}
+
+// NewProcessOf is NewProcess for another binary than the product: a custom
+// one.
+func NewProcessOf(t testing.TB, path, configuration string, env ...string) *Process {
+	t.Helper()
 	return &Process{
 		Dir:  Folder(t, configuration),
-		path: Binary(t),
+		path: path,
 		args: []string{"serve", "-c", "creel.toml"},
 		env:  append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...),
 	}
