@@ -30,8 +30,15 @@ type Listener struct {
 // by n / max times this.
 const evictAfter = 100 * time.Millisecond
 
-// Listen bounds a listener of cleartext HTTP/1 connections to max at once.
+// defaultConnections take about 28 MB when all of them are half open.
+const defaultConnections = 2048
+
+// Listen bounds a listener of cleartext HTTP/1 connections to max at once;
+// 2,048 where max is 0.
 func Listen(inner net.Listener, max int) *Listener {
+	if max <= 0 {
+		max = defaultConnections
+	}
 	l := &Listener{Listener: inner, max: max, waiting: list.New()}
 	l.free = sync.NewCond(&l.mu)
 	return l
