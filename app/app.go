@@ -108,7 +108,7 @@ func (a *App) build() (err error) {
 	snapshot := a.snapshot.Load()
 	a.dispatcher, err = jobs.NewDispatcher(jobs.DispatcherOptions{
 		Outbox: a.store, Routes: snapshot.Routes, Clock: a.opt.Clock, Jitter: rand.Float64, Log: a.opt.Log,
-		Grace: time.Duration(snapshot.Config.Grace) / 2,
+		Grace: time.Duration(snapshot.Config.Grace) / 2, ClockBack: a.clampDue,
 	})
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (a *App) build() (err error) {
 	})
 	a.store.SetHandoff(a.worker)
 	a.receiver, err = receiver.New(receiver.Options{
-		Sources: a.source, Inbox: a.store, Clock: a.opt.Clock, Log: a.opt.Log, Ready: a.store.Healthy,
+		Sources: a.source, Inbox: inbox{a}, Clock: a.opt.Clock, Log: a.opt.Log, Ready: a.store.Healthy,
 		Settings: receiver.Settings{KeepHeaders: snapshot.keptHeaders(), TrustedProxies: snapshot.Config.TrustedProxies},
 	})
 	return err
@@ -192,11 +192,28 @@ func (a *App) recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take back unfinished work: %w", err)
 	}
+	if err := a.clampDue(ctx, a.opt.Clock()); err != nil {
+		return err
+	}
 	if recovered.Events+recovered.Deliveries > 0 {
 		a.opt.Log.Warn().Int("events", recovered.Events).Int("deliveries", recovered.Deliveries).
 			Msg("took back what an earlier server had not finished")
 	}
 	return nil
+}
+
+// clampDue brings closer what a clock that was set back left too far ahead.
+func (a *App) clampDue(ctx context.Context, now time.Time) error {
+	snapshot := a.snapshot.Load()
+	longest := make(map[string]time.Duration, len(snapshot.Routes))
+	for _, route := range snapshot.Routes {
+		longest[route.Name] = route.Longest
+	}
+	moved, err := a.store.ClampDue(ctx, now, snapshot.EventPolicy.Longest(0), longest)
+	if moved > 0 {
+		a.opt.Log.Warn().Int(event.FieldCount, moved).Msg("the clock was set back: work that was due too far ahead is due sooner")
+	}
+	return err
 }
 
 // loop runs a loop of jobs until the app stops, and waits for its end then.

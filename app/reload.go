@@ -44,9 +44,14 @@ func (a *App) reloaded(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
 	// From here on nothing refuses: the routes were compiled with the rest.
-	a.snapshot.Store(snapshot)
+	old := a.snapshot.Swap(snapshot)
 	if err := a.dispatcher.Configure(snapshot.Routes); err != nil {
 		return nil, err
+	}
+	for _, route := range old.Routes {
+		if kept, ok := route.Carrier.(interface{ Close() }); ok {
+			kept.Close() // its idle connections; attempts that run are not touched
+		}
 	}
 	a.warn(problems)
 	return snapshot, a.remember(ctx, snapshot)

@@ -60,18 +60,36 @@ func (rs *Rules) Decide(ctx context.Context, work event.Work) Decision {
 		rulings = append(rulings, rs.apply(ctx, r, s))
 	}
 	if len(rulings) == 0 {
-		return d.alone(event.Ignored, event.Skipped, "no rule matches "+describe(work.Event))
+		return d.alone(event.Ignored, event.Skipped, noRule(work.Type))
 	}
 	return d.together(rulings)
 }
 
+// Unmatched tells, from its source and type alone, that an event can only end
+// as ignored, and why. Nothing of its body has been looked at, so that it may
+// be asked before the event is stored.
+func (rs *Rules) Unmatched(key event.Key, kind string) (reason string, ok bool) {
+	if _, mapped := rs.accounts[key.Source]; mapped {
+		return "", false // an unknown account is dead, whatever its type
+	}
+	e := event.Event{Key: key, Type: kind}
+	for _, r := range rs.rules {
+		if r.matches(&e) {
+			return "", false
+		}
+	}
+	return noRule(kind), true
+}
+
+func noRule(kind string) string { return "no rule matches " + describe(kind) }
+
 var errTimeout = errors.New("the rules took longer than the worker's timeout")
 
-func describe(e event.Event) string {
-	if e.Type == "" {
+func describe(kind string) string {
+	if kind == "" {
 		return "an event without a type"
 	}
-	return "the type " + strconv.QuoteToGraphic(clip(e.Type, 100))
+	return "the type " + strconv.QuoteToGraphic(clip(kind, 100))
 }
 
 // tenant maps the account, where the source has a map.

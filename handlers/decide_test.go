@@ -408,3 +408,35 @@ func BenchmarkDecide(b *testing.B) {
 		})
 	}
 }
+
+func TestUnmatchedSaysBeforehandWhatDecideWouldSay(t *testing.T) {
+	t.Parallel()
+	cfg := config.Default()
+	source := config.DefaultSource()
+	source.Name = "s"
+	mapped := config.DefaultSource()
+	mapped.Name, mapped.Accounts = "mapped", map[string]string{"a": "tenant"}
+	cfg.Sources = []config.Source{source, mapped}
+	destination := config.DefaultDestination()
+	cfg.Destinations["app"] = destination
+	cfg.Rules = []config.Rule{{Name: "paid", Match: config.Match{Source: config.StringList{"s"}, Types: []string{"invoice.*"}},
+		Forward: &config.Forward{To: config.StringList{"app"}}}}
+	rules, problems := Compile(cfg, Options{})
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		source, kind string
+		want         bool
+	}{{"s", "invoice.paid", false}, {"s", "charge", true}, {"s", "", true}, {"other", "invoice.paid", true}, {"mapped", "charge", false}} {
+		key := event.Key{Source: c.source, ID: "1"}
+		reason, unmatched := rules.Unmatched(key, c.kind)
+		if unmatched != c.want {
+			t.Errorf("%+v: unmatched is %t", c, unmatched)
+		}
+		decided := rules.Decide(context.Background(), event.Work{Event: event.Event{Key: key, Type: c.kind}})
+		if unmatched && (decided.State != event.Ignored || decided.Error != reason) {
+			t.Errorf("%+v: beforehand %q, decided %s %q", c, reason, decided.State, decided.Error)
+		}
+	}
+}
