@@ -69,6 +69,9 @@ func NewProcessOf(t testing.TB, path, configuration string, env ...string) *Proc
 	}
 }
 
+// Setenv adds a variable to the environment of the next start.
+func (p *Process) Setenv(name, value string) { p.env = append(p.env, name+"="+value) }
+
 // Folder makes a folder of the test with the configuration as creel.toml.
 func Folder(t testing.TB, configuration string) string {
 	t.Helper()
