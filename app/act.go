@@ -7,7 +7,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"creel/admin"
 	"creel/config"
 	"creel/event"
 	"creel/store"
@@ -23,14 +22,14 @@ func act(ctx context.Context, s *store.Store, cfg *config.Config, action event.A
 		return s.Discard(ctx, action.At, action)
 	case event.ActionPause, event.ActionResume:
 		if _, ok := cfg.Destinations[action.Target]; !ok {
-			return action, fmt.Errorf("%w: the configuration in force has no destination %q", admin.ErrRefused, action.Target)
+			return action, refusal{fmt.Errorf("the configuration in force has no destination %q", action.Target)}
 		}
 		if action.Kind == event.ActionPause {
 			return s.Pause(ctx, action.At, action)
 		}
 		return s.Resume(ctx, action.At, action)
 	}
-	return action, fmt.Errorf("%w: %q is not an action", admin.ErrRefused, action.Kind)
+	return action, refusal{fmt.Errorf("%q is not an action", action.Kind)}
 }
 
 // ActAlone does an action on the database itself, where no server runs. It

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"creel/admin"
 	"creel/config"
 	"creel/store"
 )
@@ -34,7 +33,7 @@ func (a *App) comparable(ctx context.Context, s *Snapshot) error {
 		return err
 	}
 	if len(changed) > 0 && !a.opt.AcceptNewIdentity {
-		return fmt.Errorf("%w: the identity settings of %s changed: %s", admin.ErrRefused, strings.Join(changed, ", "), identityHint)
+		return refusal{fmt.Errorf("the identity settings of %s changed: %s", strings.Join(changed, ", "), identityHint)}
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func Plan(ctx context.Context, reader *store.Reader, s *Snapshot, selector event
 }
 
 func planEvent(ctx context.Context, reader *store.Reader, s *Snapshot, e event.Event) (PlanItem, error) {
-	item := PlanItem{Event: e, Outcome: "replay"}
+	item := PlanItem{Event: e, Outcome: "replay", Effects: []PlanEffect{}}
 	if !event.CanMove(e.State, event.Pending) || e.State == event.Claimed {
 		item.Outcome, item.Error = "refuse", "it is "+string(e.State)
 		return item, nil
@@ -114,7 +114,7 @@ func planEffect(ctx context.Context, reader *store.Reader, effect event.Effect) 
 	}
 	switch delivery.State {
 	case event.DeliveryDead:
-		planned.Would = "send again: it is dead after " + fmt.Sprint(delivery.Attempts) + " attempts"
+		planned.Would = fmt.Sprintf("send again: it died at attempt %d", delivery.Attempts)
 	case event.DeliverySent:
 		planned.Would = "skip: already sent"
 	default:

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"creel/admin"
@@ -27,12 +28,12 @@ func (a *App) Reload(ctx context.Context) error {
 
 func (a *App) reloaded(ctx context.Context) (*Snapshot, error) {
 	if a.opt.Load == nil {
-		return nil, fmt.Errorf("%w: the demo has no configuration file to read again", admin.ErrRefused)
+		return nil, refusal{errors.New("the demo has no configuration file to read again")}
 	}
 	cfg, file, found := a.opt.Load()
 	snapshot, problems := Judge(cfg, file, found, a.meaning())
 	if err := problems.Err(); err != nil {
-		return nil, fmt.Errorf("%w:\n%w", admin.ErrRefused, err)
+		return nil, refusal{err}
 	}
 	if err := a.sameFrame(cfg.Listen, cfg.Admin.Listen, cfg.Database); err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func (a *App) reloaded(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	if err := a.receiver.Apply(receiver.Settings{KeepHeaders: snapshot.keptHeaders(), TrustedProxies: cfg.TrustedProxies}); err != nil {
-		return nil, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+		return nil, refusal{err}
 	}
 	// From here on nothing refuses: the routes were compiled with the rest.
 	old := a.snapshot.Swap(snapshot)
@@ -63,8 +64,13 @@ func (a *App) sameFrame(listen, adminListen, database string) error {
 		{"listen", old.Listen, listen}, {"admin.listen", old.Admin.Listen, adminListen}, {"database", old.Database, database},
 	} {
 		if frame.was != frame.is {
-			return fmt.Errorf("%w: %s changed from %q to %q, which needs a restart", admin.ErrRefused, frame.key, frame.was, frame.is)
+			return refusal{fmt.Errorf("%s changed from %q to %q, which needs a restart", frame.key, frame.was, frame.is)}
 		}
 	}
 	return nil
 }
+
+// refusal is an error that wraps admin.ErrRefused and speaks for itself.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() []error { return []error{admin.ErrRefused, r.error} }

@@ -26,7 +26,7 @@ func (f *frame) reload() *cobra.Command {
 				return failed("creel serve", "%w", err)
 			}
 			if err := client.Reload(cmd.Context()); err != nil {
-				return usage("creel check, then creel reload again", "the old configuration stays in force: %w", err)
+				return usage("creel check, then creel reload again", "the old configuration stays in force:\n%w", err)
 			}
 			fmt.Fprintln(f.out, "The new configuration is in force.")
 			return nil

@@ -36,7 +36,7 @@ func TestGateO1(t *testing.T) {
 		firstIDs := s.app.Counts()
 		s.app.Script(testkit.Answer{Status: 204})
 
-		s.replayDead(t, "send again: it is dead after 1 attempts", "--dry-run=false")
+		s.replayDead(t, "send again: it died at attempt 1", "--dry-run=false")
 		for id, n := range s.app.Counts() {
 			if firstIDs[id] != 1 || n != 2 {
 				t.Errorf("%s was sent %d times in the first run and %d times in all", id, firstIDs[id], n)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ func Run(ctx context.Context, args []string, out, errout io.Writer, options ...O
 	for _, option := range options {
 		option(f)
 	}
-	root := f.root()
+	root := f.root(args)
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errout)
@@ -68,7 +69,7 @@ func Run(ctx context.Context, args []string, out, errout io.Writer, options ...O
 	return codeOf(err)
 }
 
-func (f *frame) root() *cobra.Command {
+func (f *frame) root(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "creel",
 		Short: "Receive webhooks once, keep them, deliver them",
@@ -88,6 +89,9 @@ Start here:  creel serve          (no configuration needed: a demo source)
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.PersistentFlags().StringVarP(&f.configPath, "config", "c", "", "configuration file (default ./creel.toml where it exists, else the demo)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if len(args) > 0 && cmd == root && !strings.HasPrefix(args[0], "-") {
+			return noArgs(cmd, args) // the flag belongs to a command that there is not
+		}
 		return usage(cmd.CommandPath()+" --help", "%w", err)
 	})
 	root.AddCommand(f.serve(), f.check(), f.send(), f.events(), f.deliveries(), f.replay(), f.discard(),

@@ -342,7 +342,7 @@ func TestIdentitiesOfPresets(t *testing.T) {
 		want           event.Item
 	}{
 		{"stripe", "invoice.paid", event.Item{Key: event.Key{Account: "acct_creel_sample"}, Type: "invoice.paid", Version: "1700000000"}},
-		{"github", "issues.opened", event.Item{Key: event.Key{Account: "octocat"}, Type: "issues.opened", Object: "issue/1700000000", Version: "2023-11-14T22:13:20Z"}},
+		{"github", "issues.opened", event.Item{Key: event.Key{Account: "octocat"}, Type: "issues.opened", Object: "issue/3001", Version: "2023-11-14T22:13:20Z"}},
 		{"github", "ping", event.Item{Key: event.Key{Account: "octocat"}, Type: "ping", Object: "repository/1"}},
 		{"shopify", "orders/paid", event.Item{Type: "orders/paid", Object: "gid://shopify/Order/820982911946154508", Version: "2023-11-14T22:13:20Z"}},
 		{"razorpay", "payment.captured", event.Item{Key: event.Key{Account: "acc_CreelSample01"}, Type: "payment.captured", Version: "1700000000"}},

@@ -19,7 +19,7 @@ func (s *Source) Series(kind string, n int, at time.Time) []Draft {
 			drafts = append(drafts, sample.draft(id, object, then))
 			continue
 		}
-		drafts = append(drafts, s.least(facts{kind: kind, id: id, object: object, version: strconv.FormatInt(then.Unix(), 10)}))
+		drafts = append(drafts, s.least(facts{kind: orTest(kind), id: id, object: object, version: strconv.FormatInt(then.Unix(), 10)}))
 	}
 	return drafts
 }
