@@ -150,3 +150,12 @@ func logged(t *testing.T, p *testkit.Process, n int, text string) {
 		return bytes.Count(p.Stderr(), []byte(text)) >= n
 	})
 }
+
+func decode[T any](t *testing.T, text string) T {
+	t.Helper()
+	var one T
+	if err := json.Unmarshal([]byte(text), &one); err != nil {
+		t.Fatalf("%v in %q", err, text)
+	}
+	return one
+}

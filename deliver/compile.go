@@ -177,7 +177,7 @@ func (c *compiler) passed(d *Destination, names []string) {
 		key := config.Item("pass_headers", i)
 		switch canonical := http.CanonicalHeaderKey(name); {
 		case !isToken(name):
-			c.fault(key, strconv.Quote(name)+" is not the name of a header", "")
+			c.fault(key, strconv.Quote(name)+" is not the name of a header", "use letters, digits and hyphens")
 		case neverPassed[canonical]:
 			c.fault(key, name+" belongs to one connection and is made anew for each", "remove it")
 		default:
@@ -200,7 +200,7 @@ func (c *compiler) headers(d *Destination, headers map[string]config.Secret) {
 		switch {
 		case !ok:
 		case !isToken(name):
-			c.fault(key, strconv.Quote(name)+" is not the name of a header", "")
+			c.fault(key, strconv.Quote(name)+" is not the name of a header", "use letters, digits and hyphens")
 		case canonical != "Host" && neverPassed[canonical]:
 			c.fault(key, name+" belongs to the connection and can not be set", "remove it")
 		case !isFieldValue(string(plain)):

@@ -174,7 +174,7 @@ func (c *compiler) name(at, name string) {
 func (c *compiler) key(at, text string) *path.Template {
 	key, err := path.ParseTemplate(text, path.EventNames()...)
 	if err != nil {
-		c.fault(at, err.Error(), "")
+		c.fault(at, err.Error(), "such as {source}/{account}/{body.data.object.id}")
 		return nil
 	}
 	if slices.ContainsFunc(key.Pieces(), func(p path.Piece) bool { return p.Literal == "" }) {

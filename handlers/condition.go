@@ -107,7 +107,7 @@ func functions() expr.Option {
 
 func conditionProblem(err error) *config.Problem {
 	message, _, _ := strings.Cut(err.Error(), "\n") // a panic of the compiler brings its stack
-	problem := &config.Problem{Message: "is no condition: " + message}
+	problem := &config.Problem{Message: "is no condition: " + message, Hint: "such as body.amount > 0"}
 	var located *file.Error
 	if errors.As(err, &located) {
 		problem.Message = fmt.Sprintf("is no condition: line %d, column %d: %s", located.Line, located.Column+1, located.Message)

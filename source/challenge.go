@@ -86,7 +86,7 @@ func (c *compiler) answerText(key, text string) template {
 		return place{kind: inDigest, text: inside, digest: &digest{auth: auth, enc: encoding(enc), place: inner}}, err
 	})
 	if err != nil {
-		c.fault(key, err.Error(), "")
+		c.fault(key, err.Error(), exampleHint)
 	}
 	return t
 }

@@ -73,6 +73,10 @@ type compiler struct {
 	problems config.Problems
 }
 
+// exampleHint is what to do about a place that is not understood: its message
+// says what there is.
+const exampleHint = "[source.verify] in config.example.toml has an example of each"
+
 func (c *compiler) fault(key, message, hint string) {
 	c.problems = append(c.problems, config.Problem{Path: c.prefix + key, Message: message, Hint: hint})
 }
@@ -91,7 +95,7 @@ func (c *compiler) oneOf(key, value string, allowed []string) string {
 func (c *compiler) place(key, text string, words []string) place {
 	p, err := parsePlace(text, words, c.settings)
 	if err != nil {
-		c.fault(key, err.Error(), "")
+		c.fault(key, err.Error(), exampleHint)
 	}
 	return p
 }
@@ -103,7 +107,7 @@ func (c *compiler) template(key, text string, bare bool, words []string) templat
 		return parsePlace(inside, words, c.settings)
 	})
 	if err != nil {
-		c.fault(key, err.Error(), "")
+		c.fault(key, err.Error(), exampleHint)
 	}
 	return t
 }
@@ -213,7 +217,7 @@ func (c *compiler) content(s *scheme, in config.Scheme) {
 	if in.Each != "" {
 		each, err := path.ParseSplit(in.Each)
 		if err != nil {
-			c.fault(".verify.each", err.Error(), "")
+			c.fault(".verify.each", err.Error(), exampleHint)
 		}
 		s.each = each
 	}
