@@ -10,12 +10,16 @@ import (
 
 const (
 	// quietPages is how many pages the writer lets into the WAL before it
-	// copies them back when nobody waits (4 MB), busyPages when somebody does:
-	// under load one large checkpoint is cheaper than three small ones,
-	// because pages that were written again are copied once. Both come after
-	// the batch was answered, so a checkpoint delays the next batch alone.
+	// copies them back while little happens (4 MB), busyPages under load (12
+	// MB): one large checkpoint is cheaper than three small ones, because
+	// pages that were written again are copied once. Both come after the batch
+	// was answered, so a checkpoint delays the next batch alone.
 	quietPages = 1000
 	busyPages  = 3000
+	// quietBatch is the average batch, in units, up to which little happens.
+	// The queue does not tell: it is empty for a moment after every batch, and
+	// a small batch follows a large one.
+	quietBatch = 8
 	// truncateWait bounds how long a truncation waits for readers, with
 	// intake behind it.
 	truncateWait = 20 * time.Millisecond
@@ -54,7 +58,7 @@ func (w *writer) keepWAL() {
 		return
 	}
 	pages := w.pagesWritten()
-	if pages >= busyPages || pages >= w.store.options.quietPages && w.store.queue.idle() {
+	if pages >= busyPages || pages >= w.store.options.quietPages && w.pace <= quietBatch {
 		w.checkpoint("PRAGMA wal_checkpoint(PASSIVE)", false)
 		w.measureWAL()
 	} else if w.walPages+pages > walLimit/pageSize {

@@ -19,6 +19,7 @@ type connection struct {
 	conn       driver.Conn
 	statements map[string]*statement
 	scratch    bound
+	parcels    parcels // of the open transaction
 }
 
 // statement is the driver's compiled statement behind the two interfaces that

@@ -17,6 +17,7 @@ type desk struct {
 	events     chan struct{}
 	deliveries chan struct{}
 	actions    actions
+	lost       lost
 }
 
 func newDesk(boot string) desk {

@@ -59,10 +59,9 @@ func (r *Reader) Event(ctx context.Context, key event.Key) (EventDetail, error) 
 }
 
 func (d *EventDetail) read(s snapshot, seq int64) error {
-	err := s.list(sqlWork, []any{seq}, func(r row) error {
-		d.Work, _ = workOf(r)
-		d.Body, d.Header, d.Query = r.blob(21), r.text(22), r.text(23)
-		return nil
+	err := s.list(sqlWork, []any{seq}, func(r row) (err error) {
+		d.Work, err = carriedWork(r)
+		return err
 	})
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ const (
 		WHERE seen_at < ?`
 	sqlBodyEvent = `SELECT event FROM body_key WHERE source = ? AND sum = ?`
 	sqlNameBody  = `UPDATE body_key SET event = ? WHERE source = ? AND sum = ? AND event <> ?`
-	sqlSibling   = `SELECT seq FROM event WHERE seq BETWEEN ? AND ? AND part = ? AND payload IN (0, ?)`
+	sqlSibling   = `SELECT seq FROM event WHERE seq BETWEEN ? AND ? AND part = ?`
 
 	knownColumns = `seq, source, account, id, state, content, duplicates, conflicts, revivable`
 	sqlKnownKey  = `SELECT ` + knownColumns + ` FROM event WHERE source = ? AND account = ? AND id = ?`
@@ -105,7 +105,7 @@ func (a *acceptance) sameBody(t *tx, first int64) error {
 		seq := first
 		if len(a.receipt.Items) > 1 {
 			last := first + int64(len(a.receipt.Items)) - 1
-			err := t.query(sqlSibling, []any{first, last, a.receipt.Items[i].Part, first}, func(r row) error {
+			err := t.query(sqlSibling, []any{first, last, a.receipt.Items[i].Part}, func(r row) error {
 				seq = r.int64(0)
 				return nil
 			})
@@ -171,8 +171,12 @@ func (a *acceptance) conflict(t *tx, i int, s earlier) error {
 		if _, err := t.exec(sqlCountConflict, s.seq); err != nil {
 			return fmt.Errorf("count conflict: %w", err)
 		}
+		body := a.receipt.Body
+		if body == nil {
+			body = []byte{} // nil would be NULL
+		}
 		_, err := t.exec(sqlInsertConflict, s.seq, item.Content[:], a.at, item.Part,
-			a.payload[1].Value, a.receipt.Header, a.receipt.Query, maxConflicts)
+			body, a.receipt.Header, a.receipt.Query, maxConflicts)
 		if err != nil {
 			return fmt.Errorf("insert conflict: %w", err)
 		}

@@ -9,11 +9,12 @@ import (
 
 const (
 	sqlInsertEvent = `INSERT INTO event (source, account, id, state, attempts, received_at, next_at, finished_at,
-		claim, type, object, version, part, payload, content, error, origin, long_id)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (source, account, id) DO NOTHING`
-	sqlInsertPayload = `INSERT INTO payload (id, body, header, query) VALUES (?,?,?,?)`
-	// insertPayloadArg is the place of event.payload in sqlInsertEvent.
-	insertPayloadArg = 13
+		claim, type, object, version, part, content, error, origin, long_id,
+		payload, body_at, body_size, header_size, query_size)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (source, account, id) DO NOTHING`
+	// payloadArg is the place of event.payload in sqlInsertEvent; body_at is
+	// behind it.
+	payloadArg = 17
 )
 
 // acceptance is one receipt on its way through the writer. It owns everything
@@ -25,12 +26,14 @@ type acceptance struct {
 	receipt  *event.Receipt
 	at       int64
 	inserts  []bound
-	payload  bound
+	size     int // of all that the request carried
 	claim    event.Claim
 	reserved int
 
 	// What the last run came to; a rerun writes it anew.
-	carrier int64 // payload that the events of this request share
+	carried bool  // what the events of this request share has its place:
+	payload int64 // its payload
+	place   int   // its first byte
 	waiting bool  // an event is due and was handed to nobody
 	revived bool  // dead deliveries may be due again
 	result  event.Accepted
@@ -92,11 +95,7 @@ func (s *Store) newAcceptance(receipt *event.Receipt) *acceptance {
 		}
 		a.inserts[i] = a.bindItem(&receipt.Items[i], claimed)
 	}
-	body := receipt.Body
-	if body == nil {
-		body = []byte{} // an empty body is a body; nil would be NULL
-	}
-	a.payload = bind(int64(0), body, receipt.Header, receipt.Query)
+	a.size = len(receipt.Body) + len(receipt.Header) + len(receipt.Query)
 	return a
 }
 
@@ -111,9 +110,19 @@ func (a *acceptance) bindItem(item *event.Item, claimed bool) bound {
 	default:
 		finished = a.at
 	}
-	return bind(item.Key.Source, item.Key.Account, item.Key.ID, state, attempts, a.at, next, finished,
-		claim, item.Type, item.Object, item.Version, item.Part, nil, item.Content[:], item.Error,
-		string(a.receipt.Origin), item.LongID)
+	origin := string(a.receipt.Origin)
+	if a.receipt.Origin == event.FromWebhook {
+		origin = ""
+	}
+	args := bind(item.Key.Source, item.Key.Account, item.Key.ID, state, attempts, a.at, next, finished,
+		claim, item.Type, item.Object, item.Version, item.Part, item.Content[:], item.Error, origin, item.LongID,
+		nil, 0, len(a.receipt.Body), len(a.receipt.Header), len(a.receipt.Query))
+	if item.DropBody {
+		for i := payloadArg + 2; i < len(args); i++ {
+			args[i].Value = int64(0)
+		}
+	}
+	return args
 }
 
 // run inserts what is new. The unique constraint decides, never a look-up
@@ -122,7 +131,7 @@ func (a *acceptance) bindItem(item *event.Item, claimed bool) bound {
 // A crash before the commit leaves nothing: the sender has no answer and
 // comes again. After it, all is there: its retry is a duplicate.
 func (a *acceptance) run(t *tx) error {
-	a.carrier, a.waiting, a.revived = 0, false, false
+	a.carried, a.waiting, a.revived = false, false, false
 	a.works = a.works[:0]
 	a.result = event.Accepted{Items: make([]event.AcceptedItem, len(a.receipt.Items))}
 	if a.receipt.BodyWindow > 0 {
@@ -145,9 +154,14 @@ func (a *acceptance) run(t *tx) error {
 
 func (a *acceptance) item(t *tx, i int) error {
 	item, args := &a.receipt.Items[i], a.inserts[i]
-	args[insertPayloadArg].Value = nil
+	if !item.DropBody && !a.carried {
+		var err error
+		if a.payload, a.place, err = t.place(a.size); err != nil {
+			return err
+		}
+	}
 	if !item.DropBody {
-		args[insertPayloadArg].Value = a.carrier
+		args[payloadArg].Value, args[payloadArg+1].Value = a.payload, int64(a.place)
 	}
 	seq, inserted, err := t.insertBound(sqlInsertEvent, args)
 	if err != nil {
@@ -157,12 +171,9 @@ func (a *acceptance) item(t *tx, i int) error {
 		return a.known(t, i)
 	}
 	a.result.Items[i] = event.AcceptedItem{Key: item.Key, Seq: seq, Result: event.New}
-	if !item.DropBody && a.carrier == 0 {
-		a.carrier = seq
-		a.payload[0].Value = seq
-		if _, err := t.execBound(sqlInsertPayload, a.payload); err != nil {
-			return fmt.Errorf("insert payload: %w", err)
-		}
+	if !item.DropBody && !a.carried {
+		a.carried = true
+		t.carry(a.payload, a.receipt.Body, a.receipt.Header, a.receipt.Query)
 	}
 	switch event.State(args[3].Value.(string)) {
 	case event.Pending:
@@ -207,6 +218,7 @@ func (a *acceptance) unreadable(t *tx, item *event.Item) error {
 func (a *acceptance) done(err error) {
 	if err != nil {
 		a.err = fmt.Errorf("accept: %w", err)
+		a.store.lose(err, a.claim)
 		close(a.answered)
 		a.release(a.reserved)
 		return

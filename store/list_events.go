@@ -86,20 +86,20 @@ func (r *Reader) Find(ctx context.Context, key event.Key) (event.Event, error) {
 	return list[0], nil
 }
 
-const sqlWork = `SELECT ` + workColumns + `, payload.body, payload.header, payload.query
-	FROM event LEFT JOIN payload ON payload.id = CASE event.payload WHEN 0 THEN event.seq ELSE event.payload END
-	WHERE event.seq = ?`
+// One event is read with its own bytes, not with all of its parcel.
+const sqlWork = `SELECT ` + workColumns + `,
+	substr(payload.data, event.body_at + 1, event.body_size + event.header_size + event.query_size)
+	FROM event LEFT JOIN payload ON payload.id = event.payload WHERE event.seq = ?`
 
 // Work reads an event with what it carried, as a rule sees it;
 // event.ErrNotFound.
 func (r *Reader) Work(ctx context.Context, seq int64) (event.Work, error) {
 	var work event.Work
 	found := false
-	err := r.list(ctx, sqlWork, []any{seq}, func(r row) error {
+	err := r.list(ctx, sqlWork, []any{seq}, func(r row) (err error) {
 		found = true
-		work, _ = workOf(r)
-		work.Body, work.Header, work.Query = r.blob(21), r.text(22), r.text(23)
-		return nil
+		work, err = carriedWork(r)
+		return err
 	})
 	if err == nil && !found {
 		err = event.ErrNotFound
@@ -108,4 +108,16 @@ func (r *Reader) Work(ctx context.Context, seq int64) (event.Work, error) {
 		return event.Work{}, fmt.Errorf("read event %d: %w", seq, err)
 	}
 	return work, nil
+}
+
+// carriedWork reads a row of sqlWork.
+func carriedWork(r row) (event.Work, error) {
+	work, place := workOf(r)
+	if r.null(25) { // nothing was kept, or it is purged
+		return work, nil
+	}
+	place.at = 0
+	var err error
+	work.Payload, err = place.cut(r.blob(25))
+	return work, err
 }

@@ -91,12 +91,6 @@ func (q *queue) close() {
 	q.ring()
 }
 
-// idle tells whether nothing waits.
-func (q *queue) idle() bool {
-	intakes, works := q.lens()
-	return intakes+works == 0
-}
-
 func (q *queue) lens() (intakes, works int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

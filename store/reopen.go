@@ -53,6 +53,7 @@ func (s *Store) recovered() {
 		return
 	}
 	s.trouble.Store(nil)
+	s.desk.actions.running.Go(s.regain)
 	s.log.Info().Str(event.FieldPath, s.path).Msg("store writes again")
 }
 
@@ -87,7 +88,6 @@ func (w *writer) attention() (time.Duration, bool) {
 		w.retry = min(max(2*w.retry, firstRetry), lastRetry)
 		return w.retry, true
 	}
-	w.retry = 0
 	if w.walOvergrown() {
 		return w.truncation.pause(), true
 	}

@@ -16,9 +16,11 @@ const eventColumns = `event.seq, event.source, event.account, event.id, event.lo
 	event.duplicates, event.origin, event.received_at, event.duplicate_at, event.next_at, event.finished_at`
 
 // workColumns are eventColumns and what a claimed event carries besides, read
-// by workOf. A payload of 0 is the row's own.
-const workColumns = eventColumns + `, event.claim, event.part,
-	CASE event.payload WHEN 0 THEN event.seq ELSE event.payload END`
+// by workOf.
+const workColumns = eventColumns + `, event.claim, ` + locationColumns
+
+// locationColumns say where the bytes of an event stand, read by locationOf.
+const locationColumns = `event.part, event.payload, event.body_at, event.body_size, event.header_size, event.query_size`
 
 // deliveryColumns are read by deliveryOf, in this order.
 const deliveryColumns = `delivery.id, delivery.event, delivery.rule, delivery.key, delivery.long_key,
@@ -38,7 +40,7 @@ func eventOf(r row) event.Event {
 		Run:         r.int(10),
 		Attempts:    r.int(11),
 		Duplicates:  r.int(12),
-		Origin:      event.Origin(r.text(13)),
+		Origin:      originOf(r, 13),
 		ReceivedAt:  timeOf(r, 14),
 		DuplicateAt: timeOf(r, 15),
 		NextAt:      timeOf(r, 16),
@@ -46,12 +48,12 @@ func eventOf(r row) event.Event {
 	}
 }
 
-// workOf reads workColumns; the id of the payload is 0 where none is kept.
-func workOf(r row) (work event.Work, payload int64) {
-	work.Event = eventOf(r)
-	work.Claim = event.Claim(r.text(18))
-	work.Part = r.text(19)
-	return work, r.int64(20)
+// workOf reads workColumns; the payload itself is still to be read.
+func workOf(r row) (event.Work, location) {
+	work := event.Work{Event: eventOf(r), Claim: event.Claim(r.text(18))}
+	l := locationOf(r, 19)
+	work.Part = l.part
+	return work, l
 }
 
 // deliveryOf reads deliveryColumns; the event's key is not among them.
@@ -76,6 +78,13 @@ func deliveryOf(r row) event.Delivery {
 		d.NextAt = timeOf(r, 13)
 	}
 	return d
+}
+
+func originOf(r row, i int) event.Origin {
+	if origin := r.text(i); origin != "" {
+		return event.Origin(origin)
+	}
+	return event.FromWebhook
 }
 
 // keyOf reads an event key from three columns.

@@ -16,6 +16,7 @@ const (
 		WHERE seq = ? AND state = 'claimed' AND claim = ?`
 	sqlEventOver = `UPDATE event SET state = ?, claim = NULL, finished_at = ?, error = ?, alone = 0
 		WHERE seq = ? AND state = 'claimed' AND claim = ?`
+	sqlUnspend   = `UPDATE event SET attempts = attempts - 1 WHERE seq = ?`
 	sqlEventDied = `UPDATE event SET revivable = 1, incident = ? WHERE seq = ?`
 	sqlKeyOf     = `SELECT source, account, id FROM event WHERE seq = ?`
 
@@ -74,6 +75,7 @@ func (s *Store) Settle(ctx context.Context, now time.Time, finishes []event.Fini
 		err = st.oneByOne(ctx)
 	}
 	if err != nil {
+		s.lose(err, append(st.tokens, st.token)...)
 		for i := range st.finished {
 			st.finished[i] = event.Finished{Err: err}
 		}
@@ -179,10 +181,10 @@ func keep(t *tx, several bool) error {
 
 // checkFinish refuses what no table of moves allows.
 func checkFinish(f *event.Finish) error {
-	if f.Release && f.State != event.Pending && f.State != "" {
-		return fmt.Errorf("event %d: a claim that is given back leaves it pending, not %s", f.Seq, f.State)
+	if f.Release && f.State != event.Pending && f.State != event.Dead && f.State != "" {
+		return fmt.Errorf("event %d: a claim that is given back leaves it pending or dead, not %s", f.Seq, f.State)
 	}
-	if !f.Release && !event.CanMove(event.Claimed, f.State) {
+	if f.State != "" && !event.CanMove(event.Claimed, f.State) {
 		return fmt.Errorf("event %d: it can not move from %s to %q", f.Seq, event.Claimed, f.State)
 	}
 	return nil
@@ -197,7 +199,7 @@ func (st *settlement) move(t *tx, f *event.Finish) (held bool, err error) {
 	}
 	var moved int64
 	switch {
-	case f.Release:
+	case f.Release && f.State != event.Dead:
 		moved, err = t.exec(sqlReleaseEvent, next, f.Seq, string(f.Claim))
 	case f.State == event.Pending:
 		moved, err = t.exec(sqlEventLater, next, f.Error, f.Seq, string(f.Claim))
@@ -210,7 +212,11 @@ func (st *settlement) move(t *tx, f *event.Finish) (held bool, err error) {
 	if moved == 0 {
 		return false, nil
 	}
-	if f.Release || f.State == event.Pending {
+	if f.Release && f.State == event.Dead {
+		if _, err := t.exec(sqlUnspend, f.Seq); err != nil {
+			return false, fmt.Errorf("give back the attempt of event %d: %w", f.Seq, err)
+		}
+	} else if f.Release || f.State == event.Pending {
 		st.due = st.due || next <= st.at
 	}
 	if f.State == event.Dead {

@@ -60,6 +60,7 @@ func (s *Store) Ship(ctx context.Context, now time.Time, finishes []event.Delive
 		err = sh.oneByOne(ctx)
 	}
 	if err != nil {
+		s.lose(err, sh.token)
 		for i := range sh.errs {
 			sh.errs[i] = err
 		}

@@ -19,12 +19,7 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM destination WHERE name = ?1 AND destination.state = 'paused')
 		ORDER BY next_at, id LIMIT ?3`
 
-	// The weight of what is due. length() of a BLOB reads no more of it than
-	// the head of its row.
-	dueWeight = `SELECT ifnull((SELECT length(payload.body) FROM event JOIN payload
-		ON payload.id = CASE event.payload WHEN 0 THEN event.seq ELSE event.payload END
-		WHERE event.seq = delivery.event), 0)`
-	sqlDueWeight = dueWeight + dueDelivery
+	sqlDueWeight = `SELECT (SELECT body_size FROM event WHERE seq = delivery.event)` + dueDelivery
 
 	sqlClaimDue = `UPDATE delivery SET state = 'sending', claim = ?4, next_at = ?2,
 		attempts = attempts + 1, tries = tries + 1, probe = 0
@@ -33,8 +28,7 @@ const (
 		tries = tries + 1, probe = 1
 		WHERE id IN (SELECT id` + probeDelivery + `) RETURNING ` + deliveryColumns
 
-	sqlShipmentEvent = `SELECT source, account, id, type, received_at, part,
-		CASE payload WHEN 0 THEN seq ELSE payload END FROM event WHERE seq = ?`
+	sqlShipmentEvent = `SELECT source, account, id, type, received_at, ` + locationColumns + ` FROM event WHERE seq = ?`
 )
 
 // claimShipments takes due deliveries of one destination, oldest due first,
@@ -92,15 +86,16 @@ func weigh(t *tx, now int64, c event.ShipmentClaim, budget *int64) (n int, err e
 
 // fill reads the event of a shipment and what it carried.
 func fill(t *tx, shared *payloadCache, s *event.Shipment) error {
-	var payload int64
+	var place location
 	err := t.query(sqlShipmentEvent, []any{s.EventSeq}, func(r row) error {
 		s.Event = keyOf(r, 0)
-		s.Type, s.ReceivedAt, s.Payload.Part = r.text(3), timeOf(r, 4), r.text(5)
-		payload = r.int64(6)
+		s.Type, s.ReceivedAt = r.text(3), timeOf(r, 4)
+		place = locationOf(r, 5)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("read event of delivery %d: %w", s.ID, err)
 	}
-	return shared.load(payload, &s.Payload)
+	s.Payload, err = shared.load(place)
+	return err
 }

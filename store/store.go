@@ -35,7 +35,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Boot == "" {
-		o.Boot = rand.Text()[:12]
+		o.Boot = rand.Text()[:8]
 	}
 	if o.MaxQueue <= 0 {
 		o.MaxQueue = 4096

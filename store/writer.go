@@ -38,9 +38,13 @@ type writer struct {
 	conn    *connection
 	batch   []*unit
 	results []error
-	retry   time.Duration // the pause before the next try of a failed store
+	// retry is the pause before the next try of a failed store. It starts over
+	// when a batch was stored, not with the try itself: a store that takes a
+	// page and no row must not flap.
+	retry time.Duration
 
-	walPages   int // in the WAL when it was last checkpointed
+	pace       float64 // units in a batch, a moving average
+	walPages   int     // in the WAL when it was last checkpointed
 	truncation truncation
 }
 
@@ -78,6 +82,7 @@ func (w *writer) drain() (closed bool) {
 			return closed
 		}
 		w.commit(intakes)
+		w.pace += (float64(len(w.batch)) - w.pace) / 8
 		clear(w.batch)
 		w.keepWAL()
 	}
@@ -147,9 +152,11 @@ func (w *writer) oneSavepointEach() {
 			w.alone(err)
 			return
 		}
+		before := w.conn.parcels.mark()
 		failure := w.run(u)
 		if failure != nil {
 			w.results[i] = answerOf(failure)
+			w.conn.parcels.back(before)
 			if err := w.plain(sqlUndoUnit); err != nil {
 				w.rollback()
 				w.alone(failure)
@@ -193,10 +200,16 @@ func (w *writer) transact(run func(*tx) error) error {
 		w.store.note(err)
 		return err
 	}
+	w.conn.parcels.reset()
 	if failure := w.run(&unit{run: run}); failure != nil {
 		w.rollback()
 		w.store.note(failure)
 		return failure
+	}
+	if err := w.pack(); err != nil {
+		w.rollback()
+		w.store.note(err)
+		return err
 	}
 	if err := w.plain(sqlCommit); err != nil {
 		w.rollback()
@@ -216,6 +229,7 @@ func (w *writer) transact(run func(*tx) error) error {
 func (w *writer) begin() bool {
 	err := w.plain(sqlBegin)
 	if err == nil {
+		w.conn.parcels.reset()
 		return true
 	}
 	w.store.note(err)
@@ -226,9 +240,15 @@ func (w *writer) begin() bool {
 // end commits. When that fails nobody knows what is on disk: every unit that
 // did not fail by itself gets ErrUnavailable.
 func (w *writer) end() {
+	if err := w.pack(); err != nil { // nothing was written, some unit carries too much
+		w.rollback()
+		w.alone(err)
+		return
+	}
 	err := w.plain(sqlCommit)
 	switch {
 	case err == nil:
+		w.retry = 0
 		w.store.recovered()
 	case isConstraint(err): // a deferred one: nothing was written, some unit is to blame
 		w.rollback()
@@ -239,6 +259,9 @@ func (w *writer) end() {
 		w.failAll(0, unavailable("commit", err))
 	}
 }
+
+// pack writes what the requests of the transaction carried.
+func (w *writer) pack() error { return w.conn.parcels.write(&tx{c: w.conn}) }
 
 // failAll fails the units from first on that have not failed by themselves.
 func (w *writer) failAll(first int, err error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -70,13 +71,16 @@ func interrupted(t *tx) error {
 	return err
 }
 
-func TestGateA15OneFailingUnitHurtsNobodyElse(t *testing.T) {
-	t.Parallel()
+// failing is a unit that fails, and what it has to be answered.
+type failing struct {
+	run  func(*tx) error
+	want func(error) bool
+}
+
+// failures are the ways to fail that are the unit's own.
+func failures() map[string]failing {
 	oops := errors.New("oops")
-	kinds := map[string]struct {
-		run  func(*tx) error
-		want func(error) bool
-	}{
+	return map[string]failing{
 		"constraint": {put("good0", nil), isConstraint},
 		"own error": {func(t *tx) error {
 			_ = put("undone", nil)(t)
@@ -111,19 +115,49 @@ func TestGateA15OneFailingUnitHurtsNobodyElse(t *testing.T) {
 			_ = put("undone", nil)(t)
 			return nil
 		}, isConstraint},
+	}
+}
+
+// tooLarge are the ways to find the disk full: at a statement, and when the
+// batch packs what its requests carried.
+func tooLarge() map[string]failing {
+	body := make([]byte, 1<<20)
+	full := func(err error) bool { return errors.Is(err, event.ErrUnavailable) }
+	return map[string]failing{
 		"full": {func(t *tx) error {
-			pages, err := t.c.value("PRAGMA page_count")
+			if err := capPages(t); err != nil {
+				return err
+			}
+			return put("undone", body)(t)
+		}, full},
+		"full, at the end of the batch": {func(t *tx) error {
+			if err := capPages(t); err != nil {
+				return err
+			}
+			payload, _, err := t.place(len(body))
 			if err != nil {
 				return err
 			}
-			if _, err := t.c.value(fmt.Sprintf("PRAGMA max_page_count = %d", pages.(int64)+8)); err != nil {
-				return err
-			}
-			failure := put("undone", make([]byte, 1<<20))(t)
-			_, err = t.c.value("PRAGMA max_page_count = 1000000")
-			return errors.Join(failure, err)
-		}, func(err error) bool { return errors.Is(err, event.ErrUnavailable) }},
+			t.carry(payload, body, "", "")
+			return put("undone", nil)(t)
+		}, full},
 	}
+}
+
+// capPages leaves the database a few pages to grow.
+func capPages(t *tx) error {
+	pages, err := t.c.value("PRAGMA page_count")
+	if err != nil {
+		return err
+	}
+	_, err = t.c.value(fmt.Sprintf("PRAGMA max_page_count = %d", pages.(int64)+8))
+	return err
+}
+
+func TestGateA15OneFailingUnitHurtsNobodyElse(t *testing.T) {
+	t.Parallel()
+	kinds := failures()
+	maps.Copy(kinds, tooLarge())
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@
 -- and what may not be is refused by a CHECK or a UNIQUE rather than by code.
 -- A CHECK of more than two words is an OR: SQLite builds a temporary table for a
 -- longer IN list, for every row that is written (a quarter of an insert's cost).
+-- An index ends in the row id by itself, and is in its order.
 -- Random-order indexes cost a page of WAL for each row, so there is one for an
 -- event and one for a delivery; the partial ones hold open work alone.
 
@@ -24,36 +25,41 @@ CREATE TABLE event (
   object       TEXT    NOT NULL,
   version      TEXT    NOT NULL,
   part         TEXT    NOT NULL,             -- place of the event inside its request
-  payload      INTEGER,                      -- payload.id; 0 is the row's own seq, NULL is no body kept
+  payload      INTEGER,                      -- payload.id; NULL where nothing is kept
+  body_at      INTEGER NOT NULL DEFAULT 0,   -- in bytes: where the body stands in payload.data,
+  body_size    INTEGER NOT NULL DEFAULT 0,   -- the header lines behind it, the raw query behind them
+  header_size  INTEGER NOT NULL DEFAULT 0,
+  query_size   INTEGER NOT NULL DEFAULT 0,
   content      BLOB    NOT NULL CHECK (length(content) = 16),
   error        TEXT    NOT NULL DEFAULT '',
   duplicates   INTEGER NOT NULL DEFAULT 0,
   duplicate_at INTEGER,
   conflicts    INTEGER NOT NULL DEFAULT 0,   -- other bodies that came under the same key
   incident     INTEGER,                      -- the incident that its death counts on
-  origin       TEXT    NOT NULL DEFAULT 'webhook',
+  origin       TEXT    NOT NULL DEFAULT '' CHECK (origin = '' OR origin = 'import' OR origin = 'reconcile'), -- '' is a webhook
   long_id      TEXT    NOT NULL DEFAULT '',  -- readable id, where id is a hash
   UNIQUE (source, account, id),              -- decides what is a duplicate; also whether a source has events
   CHECK ((state = 'pending') = (next_at IS NOT NULL)),
   CHECK ((state = 'claimed') = (claim IS NOT NULL)),
-  CHECK ((state IN ('pending','claimed')) = (finished_at IS NULL))
+  CHECK ((state IN ('pending','claimed')) = (finished_at IS NULL)),
+  CHECK (payload IS NOT NULL OR body_size = 0)
 ) STRICT;
 
 -- What may be claimed, oldest due first. Work that was handed over in memory
 -- with its receipt never enters it.
-CREATE INDEX event_due ON event (next_at, seq) WHERE state = 'pending';
+CREATE INDEX event_due ON event (next_at) WHERE state = 'pending';
 
 -- All that is not done: lists and counts by state, the dead letters, and the
 -- claims that a dead boot left behind.
-CREATE INDEX event_open ON event (state, seq) WHERE state <> 'done';
+CREATE INDEX event_open ON event (state) WHERE state <> 'done';
 
--- What a request carried, byte for byte, once for all of its events; apart
--- from the rows that are scanned.
+-- What requests carried, byte for byte: body, header lines and query of those
+-- that were committed together, one behind the other, so that they fill their
+-- pages; once for all events of a request, and apart from the rows that are
+-- scanned. substr(data, body_at + 1, body_size) is the body of an event.
 CREATE TABLE payload (
-  id     INTEGER PRIMARY KEY,  -- the seq of the first event that needs it
-  body   BLOB NOT NULL,
-  header TEXT NOT NULL,
-  query  TEXT NOT NULL
+  id   INTEGER PRIMARY KEY,
+  data BLOB NOT NULL
 ) STRICT;
 
 -- The second key of sources whose event id is not signed. It is a row with a
@@ -119,11 +125,11 @@ CREATE TABLE delivery (
 ) STRICT;
 
 -- What may be sent, by destination: a held one is never scanned.
-CREATE INDEX delivery_due ON delivery (destination, next_at, id) WHERE state = 'ready';
+CREATE INDEX delivery_due ON delivery (destination, next_at) WHERE state = 'ready';
 
 -- All that is not sent: lists and counts by state, and the sends that were in
 -- flight when a boot died.
-CREATE INDEX delivery_open ON delivery (state, id) WHERE state <> 'sent';
+CREATE INDEX delivery_open ON delivery (state) WHERE state <> 'sent';
 
 -- The deliveries of an event, for its page and its replay; grows at its end.
 CREATE INDEX delivery_event ON delivery (event);
