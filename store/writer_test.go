@@ -58,12 +58,14 @@ func names(t *testing.T, s *Store) []string {
 	return all
 }
 
-// interrupted is what a cancelled context does to the write connection.
+// interrupted is what a cancelled context does to the write connection. The
+// statement ends by itself after some seconds: an interrupt that comes before
+// its first step is lost.
 func interrupted(t *tx) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	s, err := t.c.prepare(`INSERT INTO app_test (name) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-		SELECT 'n' || i FROM n`)
+	s, err := t.c.prepare(`INSERT INTO app_test (name)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000000) SELECT 'n' || count(*) FROM n`)
 	if err != nil {
 		return err
 	}
