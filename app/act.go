@@ -28,6 +28,8 @@ func act(ctx context.Context, s *store.Store, cfg *config.Config, action event.A
 			return s.Pause(ctx, action.At, action)
 		}
 		return s.Resume(ctx, action.At, action)
+	case event.ActionWasSent, event.ActionSendAgain, event.ActionGiveUp:
+		return s.Decide(ctx, action.At, action)
 	}
 	return action, refusal{fmt.Errorf("%q is not an action", action.Kind)}
 }

@@ -64,7 +64,26 @@ func Compare(ctx context.Context, s *Snapshot) config.Problems {
 		problems = append(problems, config.Problem{Path: config.Item("source", i),
 			Message: fmt.Sprintf("the identity settings of %q are not those of its stored events", name), Hint: identityHint})
 	}
-	return append(problems, missingRules(ctx, reader, s)...)
+	problems = append(problems, missingRules(ctx, reader, s)...)
+	return append(problems, stranded(ctx, reader, s)...)
+}
+
+// stranded warns of deliveries that wait for a destination which the
+// configuration does not have any more: nothing will ever send them.
+func stranded(ctx context.Context, reader *store.Reader, s *Snapshot) config.Problems {
+	waiting, err := reader.WaitingDestinations(ctx)
+	if err != nil {
+		return config.Problems{{Path: "database", Message: err.Error()}}
+	}
+	var problems config.Problems
+	for _, name := range waiting {
+		if _, ok := s.Config.Destinations[name]; !ok {
+			problems = append(problems, config.Problem{Path: "destination", Warning: true,
+				Message: fmt.Sprintf("deliveries wait for the destination %q, which is gone", name),
+				Hint:    "put it back under that name; creel deliveries --destination " + name + " lists them"})
+		}
+	}
+	return problems
 }
 
 // missingRules warns of rules that made deliveries and are gone: a rule's name

@@ -33,6 +33,10 @@ const (
 	ActionDiscard ActionKind = "discard"
 	ActionPause   ActionKind = "pause"
 	ActionResume  ActionKind = "resume"
+	// What an operator decides about a delivery in doubt.
+	ActionWasSent   ActionKind = "resolve sent"
+	ActionSendAgain ActionKind = "resolve again"
+	ActionGiveUp    ActionKind = "resolve dead"
 )
 
 // Action is one audited act of an operator. Its row is written in the
@@ -43,7 +47,7 @@ type Action struct {
 	Actor    string     `json:"actor"`
 	Reason   string     `json:"reason"`
 	Selector Selector   `json:"selector"`
-	Target   string     `json:"target,omitempty"` // a destination, for pause and resume
+	Target   string     `json:"target,omitempty"` // a destination, or the number of a delivery
 	At       time.Time  `json:"at"`
 	Selected int        `json:"selected"`             // size of the frozen selection
 	Done     int        `json:"done"`                 // keys acted on so far

@@ -45,3 +45,23 @@ func none(err error) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// sqlNextDestination steps over an index, one entry a destination.
+const sqlNextDestination = `SELECT destination FROM delivery INDEXED BY delivery_due
+	WHERE state = 'ready' AND destination > ? ORDER BY destination LIMIT 1`
+
+// WaitingDestinations names, in order, the destinations that have ready
+// deliveries, whether the configuration still knows them or not.
+func (r *Reader) WaitingDestinations(ctx context.Context) ([]string, error) {
+	var names []string
+	for name := ""; ; {
+		found, err := none(r.row(ctx, sqlNextDestination, []any{name}, &name))
+		if err != nil {
+			return nil, fmt.Errorf("look for waiting deliveries: %w", err)
+		}
+		if !found {
+			return names, nil
+		}
+		names = append(names, name)
+	}
+}

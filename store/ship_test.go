@@ -126,8 +126,10 @@ func TestClaimsGoPerEnabledDestination(t *testing.T) {
 	down := &event.Incident{Cause: event.CauseDestinationDown, Subject: "app", Detail: "no answer"}
 	for _, state := range []event.DestinationState{event.DestinationHeld, event.DestinationDisabled} {
 		must(t, sc.SaveDestination(ctx, sc.now, event.DestinationHealth{Name: "app", State: state}, down, nil))
-		want(t, string(state)+": claimed", claim(false), 0)
 		want(t, string(state)+": probed", claim(true), 1)
+		sc.later(2 * time.Hour)
+		want(t, string(state)+": claimed", claim(false), 0)
+		sc.later(-2 * time.Hour)
 	}
 	if i := sc.open1(event.CauseDestinationDown, "app"); i == nil || i.Count != 2 {
 		t.Errorf("incident %v, want one with a count of 2", i)
