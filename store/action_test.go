@@ -173,13 +173,24 @@ func TestBulkReplayOutlivesItsCaller(t *testing.T) {
 		sc.settle(0, ends...)
 	}
 	ctx, leave := context.WithCancel(context.Background())
-	picks, err := sc.pick(ctx, event.Selector{})
-	must(t, err)
-	want(t, "selected", len(picks), 2*actionChunk+1)
-	leave()
-	_, err = sc.perform(context.WithoutCancel(ctx), sc.now, event.Action{Kind: event.ActionReplay}, replay)
-	must(t, err)
+	left := make(chan struct{})
+	acted := 0
+	_, err := sc.perform(ctx, sc.now, event.Action{Kind: event.ActionReplay}, func(t *tx, now int64, p pick) (string, bool, error) {
+		if acted++; acted == actionChunk+1 { // the first of the second chunk
+			leave()
+			<-left
+		}
+		return replay(t, now, p)
+	})
+	close(left)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller who left: %v, want its context's error", err)
+	}
+	sc.desk.actions.running.Wait()
 	want(t, "pending", sc.number("SELECT count(*) FROM event WHERE state = 'pending'"), 2*actionChunk+1)
+	actions, err := sc.Actions(context.Background(), event.Page{})
+	must(t, err)
+	want(t, "finished", actions[0].Finished, start)
 }
 
 func TestSelectionIsFrozenWhole(t *testing.T) {
