@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"creel/event"
+	"creel/handlers"
 	"creel/store"
 )
 
@@ -46,7 +47,7 @@ const planRows = 500
 
 // Plan tells, event by event, what a replay of the selection would do. It
 // only reads: rules are pure, so running them changes nothing.
-func Plan(ctx context.Context, reader *store.Reader, s *Snapshot, selector event.Selector, visit func(PlanItem) error) (int, error) {
+func Plan(ctx context.Context, reader *store.Reader, rules *handlers.Rules, selector event.Selector, visit func(PlanItem) error) (int, error) {
 	count := 0
 	page := event.Page{Limit: planRows}
 	for {
@@ -55,7 +56,7 @@ func Plan(ctx context.Context, reader *store.Reader, s *Snapshot, selector event
 			return count, err
 		}
 		for _, e := range events {
-			item, err := planEvent(ctx, reader, s, e)
+			item, err := planEvent(ctx, reader, rules, e)
 			if err != nil {
 				return count, err
 			}
@@ -71,7 +72,7 @@ func Plan(ctx context.Context, reader *store.Reader, s *Snapshot, selector event
 	}
 }
 
-func planEvent(ctx context.Context, reader *store.Reader, s *Snapshot, e event.Event) (PlanItem, error) {
+func planEvent(ctx context.Context, reader *store.Reader, rules *handlers.Rules, e event.Event) (PlanItem, error) {
 	item := PlanItem{Event: e, Outcome: "replay", Effects: []PlanEffect{}}
 	if !event.CanMove(e.State, event.Pending) || e.State == event.Claimed {
 		item.Outcome, item.Error = "refuse", "it is "+string(e.State)
@@ -81,7 +82,7 @@ func planEvent(ctx context.Context, reader *store.Reader, s *Snapshot, e event.E
 	if err != nil {
 		return item, err
 	}
-	decision := s.Rules.Decide(ctx, work)
+	decision := rules.Decide(ctx, work)
 	switch decision.State {
 	case event.Dead:
 		item.Error = "it would be dead again: " + decision.Error

@@ -48,10 +48,11 @@ func Compile(cfg *config.Config, m Meaning) (*Snapshot, config.Problems) {
 	problems = append(problems, s.routes(m, policies)...)
 	s.Rules, found = handlers.Compile(cfg, handlers.Options{Registry: m.Handlers, Panicked: m.Panicked})
 	problems = append(problems, found...)
+	problems = append(problems, unused(cfg)...)
 	if problems.Err() != nil {
 		return nil, problems
 	}
-	return s, problems
+	return s, append(problems, s.nowhere()...)
 }
 
 // CompileSource compiles the i-th source of a configuration. A source without

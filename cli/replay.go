@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -49,15 +50,12 @@ func (f *frame) discard() *cobra.Command {
 		Short:   "Give dead events up; they stay visible and audited",
 		Example: `  creel discard stripe//evt_1 --reason "test data"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if sel.state == "" {
-				sel.state = string(event.Dead)
-			}
-			if len(args) == 0 && sel == (selection{state: sel.state}) && !cmd.Flags().Changed("state") {
-				return usage("creel discard --state dead, or a key", "discard needs a selection")
-			}
-			selector, err := sel.selector(f.now(), args)
+			selector, err := f.bulkSelector(&sel, args, false, "discard")
 			if err != nil {
 				return err
+			}
+			if len(args) == 0 && selector.State == "" {
+				selector.State = event.Dead // nothing else can be given up
 			}
 			return f.bulk(cmd.Context(), event.ActionDiscard, selector, reason)
 		},
@@ -70,7 +68,7 @@ func (f *frame) discard() *cobra.Command {
 // bulkSelector refuses to act on everything by accident.
 func (f *frame) bulkSelector(sel *selection, args []string, all bool, verb string) (event.Selector, error) {
 	if len(args) == 0 && !sel.given() && !all {
-		return event.Selector{}, usage(fmt.Sprintf("creel %s --state dead, a key, or --all", verb), "%s needs a selection", verb)
+		return event.Selector{}, usage(fmt.Sprintf("creel %s --state dead, or a key", verb), "%s needs a selection", verb)
 	}
 	return sel.selector(f.now(), args)
 }
@@ -84,6 +82,9 @@ func (f *frame) bulk(ctx context.Context, kind event.ActionKind, selector event.
 	action := f.action(kind, reason)
 	action.Selector = selector
 	done, alone, err := f.act(ctx, s, action)
+	if errors.Is(err, event.ErrNotFound) {
+		return &exit{code: exitNothing, err: errors.New("no event has that key"), hint: "creel events"}
+	}
 	if err != nil {
 		return failed("", "%s: %w", kind, err)
 	}
@@ -97,13 +98,22 @@ func (f *frame) bulk(ctx context.Context, kind event.ActionKind, selector event.
 			fmt.Fprintln(f.out, "No server runs on this database: they go on when creel serve does.")
 		}
 	}
-	switch {
-	case done.Selected == 0:
+	if done.Selected == 0 {
 		return nothing("creel events, to see what there is")
-	case done.Refused > 0 && !f.asJSON:
+	}
+	return f.partly(done, len(selector.Keys)-done.Selected)
+}
+
+// partly says what an action left out: events that it refused, and keys that
+// no event has.
+func (f *frame) partly(done event.Action, missing int) error {
+	if done.Refused > 0 && !f.asJSON {
 		fmt.Fprintf(f.err, "%s not: creel audit %d says why.\n", plural(done.Refused, "event was", "events were"), done.ID)
 	}
-	if done.Refused > 0 {
+	if missing > 0 && !f.asJSON {
+		fmt.Fprintf(f.err, "%s no event.\n", plural(missing, "key names", "keys name"))
+	}
+	if done.Refused > 0 || missing > 0 {
 		return silent(exitPartly)
 	}
 	return nil
@@ -136,12 +146,12 @@ func (f *frame) plan(ctx context.Context, selector event.Selector) error {
 		return err
 	}
 	defer reader.Close()
-	snapshot, problems := f.judge(s)
-	if err := problems.Err(); err != nil {
-		return usage("creel check", "the configuration has problems:\n%w", err)
+	rules, err := f.rules(s)
+	if err != nil {
+		return err
 	}
 	rows := newTable(f.out, "EVENT", "TYPE", "STATE", "WHAT WOULD HAPPEN")
-	count, err := app.Plan(ctx, reader, snapshot, selector, func(item app.PlanItem) error {
+	count, err := app.Plan(ctx, reader, rules, selector, func(item app.PlanItem) error {
 		if f.asJSON {
 			return f.printJSON(planLine{Event: item.Event.Key, Type: item.Event.Type, State: item.Event.State,
 				Outcome: item.Outcome, Effects: item.Effects, Error: item.Error})

@@ -87,7 +87,7 @@ Start here:  creel serve          (no configuration needed: a demo source)
 		SuggestionsMinimumDistance: 2,
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.PersistentFlags().StringVarP(&f.configPath, "config", "c", "", "configuration file (default ./creel.toml where it exists, else the demo)")
+	root.PersistentFlags().StringVarP(&f.configPath, "config", "c", "", "configuration file (default $CREEL_CONFIG, ./creel.toml, /etc/creel/creel.toml; without any, the demo)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if len(args) > 0 && cmd == root && !strings.HasPrefix(args[0], "-") {
 			return noArgs(cmd, args) // the flag belongs to a command that there is not
@@ -95,7 +95,7 @@ Start here:  creel serve          (no configuration needed: a demo source)
 		return usage(cmd.CommandPath()+" --help", "%w", err)
 	})
 	root.AddCommand(f.serve(), f.check(), f.send(), f.events(), f.deliveries(), f.replay(), f.discard(),
-		f.pause(), f.resume(), f.audit(), f.health(), f.reload(), f.providers(), f.contract(), f.version())
+		f.pause(), f.resume(), f.resolve(), f.audit(), f.health(), f.reload(), f.providers(), f.contract(), f.version())
 	return root
 }
 

@@ -14,8 +14,8 @@ import (
 	"creel/store"
 )
 
-// defaultConfig is the file that is taken where none is named.
-const defaultConfig = "creel.toml"
+// defaultConfigs are the files that are looked for where none is named.
+func defaultConfigs() []string { return []string{"creel.toml", "/etc/creel/creel.toml"} }
 
 // setup is the configuration that a command works with.
 type setup struct {
@@ -25,17 +25,26 @@ type setup struct {
 	problems config.Problems
 }
 
-// load finds and reads the configuration: the named file, else creel.toml in
-// this folder, else the demo.
-func (f *frame) load() (*setup, error) {
-	name := f.configPath
-	if name == "" {
-		if fromEnv, ok := f.env(configVariable); ok && fromEnv != "" {
-			name = fromEnv
-		} else if _, err := os.Stat(defaultConfig); err == nil {
-			name = defaultConfig
+// configName finds the configuration: the named file, the one that CREEL_CONFIG
+// names, creel.toml in this folder or in /etc/creel; "" is the demo.
+func (f *frame) configName() string {
+	if f.configPath != "" {
+		return f.configPath
+	}
+	if fromEnv, ok := f.env(configVariable); ok && fromEnv != "" {
+		return fromEnv
+	}
+	for _, name := range defaultConfigs() {
+		if _, err := os.Stat(name); err == nil {
+			return name
 		}
 	}
+	return ""
+}
+
+// load finds and reads the configuration.
+func (f *frame) load() (*setup, error) {
+	name := f.configName()
 	if name == "" {
 		cfg, problems, err := app.Demo(f.env)
 		if err != nil {
@@ -74,6 +83,9 @@ func (f *frame) usable() (*setup, error) {
 	s, err := f.load()
 	if err != nil {
 		return nil, err
+	}
+	if s.file == "" && !f.asJSON {
+		fmt.Fprintf(f.err, "No configuration is named, so this is about the demo, %s. -c names one.\n", s.config.Database)
 	}
 	if err := s.problems.Resolved().Err(); err != nil {
 		return nil, usage("creel check", "the configuration has problems:\n%w", err)
@@ -126,6 +138,20 @@ func (f *frame) judge(s *setup) (*app.Snapshot, config.Problems) {
 	}
 	return app.Judge(s.config, s.source, s.problems,
 		app.Meaning{Env: f.env, Handlers: registry, Clock: f.now, Version: buildVersion()})
+}
+
+// rules compiles the rules alone: who asks what a replay would do need not be
+// able to read the server's secrets.
+func (f *frame) rules(s *setup) (*handlers.Rules, error) {
+	registry, err := f.registry()
+	if err != nil {
+		return nil, failed("", "%w", err)
+	}
+	rules, problems := handlers.Compile(s.config, handlers.Options{Registry: registry})
+	if err := s.placed(problems).Err(); err != nil {
+		return nil, usage("creel check", "the configuration has problems:\n%w", err)
+	}
+	return rules, nil
 }
 
 func (f *frame) registry() (*handlers.Registry, error) {

@@ -77,13 +77,13 @@ const (
 // DestinationHealth is what is known about a destination; it outlives a
 // restart.
 type DestinationHealth struct {
-	Name        string
-	State       DestinationState
-	Since       time.Time
-	Reason      string
-	ProbeAt     time.Time     // next probe, while held or disabled
-	ProbeDelay  time.Duration // doubles up to five minutes
-	LastSuccess time.Time
+	Name        string           `json:"name"`
+	State       DestinationState `json:"state"`
+	Since       time.Time        `json:"since"`
+	Reason      string           `json:"reason"`
+	ProbeAt     time.Time        `json:"probe_at,omitzero"` // next probe, while held or disabled
+	ProbeDelay  time.Duration    `json:"-"`                 // doubles up to five minutes
+	LastSuccess time.Time        `json:"last_success,omitzero"`
 }
 
 // ShipmentClaim asks for deliveries of one destination that are due.
@@ -95,10 +95,10 @@ type ShipmentClaim struct {
 
 // OpenIncident is a stored incident.
 type OpenIncident struct {
-	ID int64
+	ID int64 `json:"id"`
 	Incident
-	Count      int
-	OpenedAt   time.Time
-	LastAt     time.Time
-	ResolvedAt time.Time // zero while it is open
+	Count      int       `json:"count"`
+	OpenedAt   time.Time `json:"opened_at"`
+	LastAt     time.Time `json:"last_at"`
+	ResolvedAt time.Time `json:"resolved_at,omitzero"` // zero while it is open
 }

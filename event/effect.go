@@ -119,9 +119,9 @@ type DeliveryFinish struct {
 // Incident names trouble that has one alert: the cause and what it is about.
 // While it is open, the same cause and subject only count on it.
 type Incident struct {
-	Cause   Cause
-	Subject string // a source, destination or rule name
-	Detail  string // for the operator: what happened and what to do next
+	Cause   Cause  `json:"cause"`
+	Subject string `json:"subject"` // a source, destination or rule name
+	Detail  string `json:"detail"`  // for the operator: what happened and what to do next
 }
 
 // Cause is the kind of an incident.

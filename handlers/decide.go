@@ -81,6 +81,16 @@ func (rs *Rules) Unmatched(key event.Key, kind string) (reason string, ok bool) 
 	return noRule(kind), true
 }
 
+// MatchesSource tells whether any rule takes events of a source.
+func (rs *Rules) MatchesSource(source string) bool {
+	for _, r := range rs.rules {
+		if anyGlob(r.sources, source) {
+			return true
+		}
+	}
+	return false
+}
+
 func noRule(kind string) string { return "no rule matches " + describe(kind) }
 
 var errTimeout = errors.New("the rules took longer than the worker's timeout")
