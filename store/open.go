@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -64,6 +65,24 @@ func syncDirectory(dir string) error {
 	defer d.Close()
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("sync directory %s: %w", dir, err)
+	}
+	return nil
+}
+
+// recognise refuses a database of something else before the first writing
+// connection would change its journal. It only reads; trouble of any other
+// kind is left to the writing connection, which tells it better.
+func recognise(path string, o Options, extra []string) error {
+	c, err := connect(dataSource(path, readerSettings(o.BusyTimeout), append(slices.Clone(extra), "mode=ro")...))
+	if err != nil {
+		return nil
+	}
+	_, err = schemaOf(c)
+	if closed := c.close(); err == nil {
+		err = closed
+	}
+	if errors.Is(err, ErrForeign) {
+		return err
 	}
 	return nil
 }

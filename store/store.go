@@ -118,6 +118,9 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 	if o.vfs != "" {
 		extra = append(extra, "vfs="+o.vfs)
 	}
+	if err := recognise(path, o, extra); err != nil {
+		return nil, err
+	}
 	dsn := dataSource(path, writerSettings(o.BusyTimeout), extra...)
 	conn, err := openWriter(dsn, o)
 	if err != nil {

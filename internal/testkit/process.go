@@ -3,6 +3,7 @@ package testkit
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ import (
 
 // ReadyLimit is how long a start may take before a test gives up.
 const ReadyLimit = 20 * time.Second
+
+// runLimit is how long a command beside the server may take.
+const runLimit = time.Minute
 
 // Process is the real binary, serving a configuration in a folder of its own.
 // It can be killed and started again on the same files.
@@ -182,11 +186,16 @@ func (p *Process) Stderr() []byte { return p.stderr.bytes() }
 // returns its exit code and outputs.
 func (p *Process) Run(t testing.TB, args ...string) (code int, stdout, stderr []byte) {
 	t.Helper()
-	cmd := exec.Command(p.path, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Dir, cmd.Env = p.Dir, p.env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	exit := exitOf(cmd.Run())
+	if ctx.Err() != nil {
+		t.Errorf("%v did not end within %v", args, runLimit)
+	}
 	return exit.Code, out.Bytes(), errs.Bytes()
 }
 
