@@ -27,19 +27,15 @@ const (
 // Demo is the configuration of a Creel that nobody configured: one source
 // with a secret of its own, kept beside the database so that a restart keeps
 // it, and all its events forwarded to a small app that the server brings. The
-// CREEL_ variables of the environment hold for it too.
-func Demo(env config.Environment) (*config.Config, config.Problems, error) {
+// CREEL_ variables of the environment hold for it too. StartDemoApp makes the
+// secret: before the first start there is none, and nothing is written.
+func Demo(env config.Environment) (*config.Config, config.Problems) {
 	cfg, _, problems := config.Load("", env)
 	if problems.Err() != nil {
-		return cfg, problems, nil
-	}
-	path := demoSecretPath(cfg)
-	if _, err := demoSecret(path); err != nil {
-		return nil, nil, err
+		return cfg, problems
 	}
 	demo := config.DefaultSource()
 	demo.Name = DemoSource
-	demo.Secrets = []config.Secret{config.NewSecret("file:" + path)}
 	demo.Forward = config.StringList{demoDestination}
 	demo.Verify = &config.Scheme{
 		Auth: "hmac-sha256", Signature: config.StringList{"header." + demoHeader}, Pair: "=", Take: "sha256",
@@ -49,7 +45,20 @@ func Demo(env config.Environment) (*config.Config, config.Problems, error) {
 	app := config.DefaultDestination()
 	app.URL = "http://127.0.0.1:1/" // until StartDemoApp knows its port
 	cfg.Destinations[demoDestination] = app
-	return cfg, problems, nil
+	secret := config.NewSecret("file:" + demoSecretPath(cfg))
+	if _, err := os.Stat(demoSecretPath(cfg)); errors.Is(err, os.ErrNotExist) {
+		secret = config.NewSecret(rand.Text()) // stands in, and is nobody's
+	}
+	shareSecret(cfg, secret)
+	return cfg, problems
+}
+
+// shareSecret gives the demo source and the demo app one secret.
+func shareSecret(cfg *config.Config, secret config.Secret) {
+	cfg.Sources[0].Secrets = []config.Secret{secret}
+	app := cfg.Destinations[demoDestination]
+	app.Secret = secret
+	cfg.Destinations[demoDestination] = app
 }
 
 func demoSecretPath(cfg *config.Config) string { return cfg.Database + ".demo-secret" }
@@ -85,8 +94,13 @@ func (a *App) DemoCommand() (string, error) {
 }
 
 // StartDemoApp starts the app that the demo delivers to, on a port of its
-// own, and points the configuration at it. It says what it gets in the log.
+// own, makes the secret where there is none yet, and points the configuration
+// at both. The app says what it gets in the log.
 func StartDemoApp(cfg *config.Config, log zerolog.Logger) (func(), error) {
+	if _, err := demoSecret(demoSecretPath(cfg)); err != nil {
+		return nil, err
+	}
+	shareSecret(cfg, config.NewSecret("file:"+demoSecretPath(cfg)))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the demo app: %w", err)

@@ -34,6 +34,10 @@ when serve would start, 2 when it would not; warnings do not stop the start.`,
 // meaning, and of what the database remembers of an earlier one.
 func (f *frame) everything(ctx context.Context, s *setup) config.Problems {
 	snapshot, problems := f.judge(s)
+	if s.file == "" {
+		// The demo's own parts are nobody's business but ours.
+		problems = append(problems.Faults(), s.problems.Warnings()...)
+	}
 	if snapshot == nil {
 		return problems
 	}

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +33,7 @@ func (f *frame) destinationAction(kind event.ActionKind, name, short, said strin
 				return err
 			}
 			if _, ok := s.config.Destinations[args[0]]; !ok {
-				return usage("the names under [destination.…] in the configuration", "there is no destination %q", args[0])
+				return usage("one of "+strings.Join(slices.Sorted(maps.Keys(s.config.Destinations)), ", "), "there is no destination %q", args[0])
 			}
 			action := f.action(kind, reason)
 			action.Target = args[0]

@@ -46,10 +46,7 @@ func (f *frame) configName() string {
 func (f *frame) load() (*setup, error) {
 	name := f.configName()
 	if name == "" {
-		cfg, problems, err := app.Demo(f.env)
-		if err != nil {
-			return nil, failed("", "prepare the demo: %w", err)
-		}
+		cfg, problems := app.Demo(f.env)
 		return &setup{config: cfg, problems: append(problems, strayVariables(cfg)...)}, nil
 	}
 	cfg, source, problems := config.Load(name, f.env)
