@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -33,11 +34,12 @@ func (l load) run(ctx context.Context) (result, error) {
 	var senders sync.WaitGroup
 	ready := make(chan error, l.connections)
 	begin := make(chan time.Time)
+	turns := l.takeTurns()
 	for i := range l.connections {
 		senders.Add(1)
 		go func() {
 			defer senders.Done()
-			l.sender(ctx, i, to, ready, begin, all)
+			l.sender(ctx, i, to, ready, begin, turns, all)
 		}()
 	}
 	for range l.connections {
@@ -52,6 +54,9 @@ func (l load) run(ctx context.Context) (result, error) {
 	for range l.connections {
 		begin <- start
 	}
+	if l.rate > 0 && err == nil {
+		l.pace(ctx, start, turns)
+	}
 	senders.Wait()
 	if err != nil {
 		return result{}, err
@@ -60,7 +65,7 @@ func (l load) run(ctx context.Context) (result, error) {
 }
 
 // sender is one connection's part of the load.
-func (l load) sender(ctx context.Context, number int, to *url.URL, ready chan<- error, begin <-chan time.Time, all *tally) {
+func (l load) sender(ctx context.Context, number int, to *url.URL, ready chan<- error, begin <-chan time.Time, turns []chan struct{}, all *tally) {
 	m, err := newMaker(to.Host, to.Path, l.size, l.ordered)
 	var c *conn
 	if err == nil {
@@ -80,7 +85,9 @@ func (l load) sender(ctx context.Context, number int, to *url.URL, ready chan<- 
 			return
 		}
 		if l.rate > 0 {
-			waitUntil(intended)
+			if _, ok := <-turns[number]; !ok {
+				return
+			}
 		}
 		request := m.next()
 		if l.rate == 0 {
@@ -100,6 +107,39 @@ func (l load) sender(ctx context.Context, number int, to *url.URL, ready chan<- 
 		if status/100 == 2 && l.acknowledged != nil {
 			l.acknowledged(m.key(), now)
 		}
+	}
+}
+
+// takeTurns makes the channels by which pace tells each connection to send.
+func (l load) takeTurns() []chan struct{} {
+	turns := make([]chan struct{}, l.connections)
+	for i := range turns {
+		turns[i] = make(chan struct{}, 1024) // a late connection catches up
+	}
+	return turns
+}
+
+// pace tells the connections in turn when to send, until the load is over. It
+// is one thread that sleeps in the kernel: one in each connection would leave
+// the runtime without anybody who watches the network.
+func (l load) pace(ctx context.Context, start time.Time, turns []chan struct{}) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	plans := make([]func(int) (time.Time, bool), len(turns))
+	for i := range plans {
+		plans[i] = l.plan(i, start)
+	}
+	for n := 0; ctx.Err() == nil; n++ {
+		i := n % len(turns)
+		intended, ok := plans[i](n / len(turns))
+		if !ok {
+			break
+		}
+		waitUntil(intended)
+		turns[i] <- struct{}{}
+	}
+	for _, turn := range turns {
+		close(turn)
 	}
 }
 
