@@ -139,12 +139,12 @@ func (a *App) Start(ctx context.Context) error {
 
 func (a *App) start(ctx context.Context) error {
 	cfg := a.opt.Config
-	intake, err := listen(a.opt.Env, "creel", cfg.Listen)
+	intake, err := listen(a.opt.Env, socketName, cfg.Listen)
 	if err != nil {
 		return err
 	}
 	a.stack.push(func(context.Context) error { return ignoreClosed(intake.Close()) })
-	operator, err := listen(a.opt.Env, "creel-admin", cfg.Admin.Listen)
+	operator, err := listen(a.opt.Env, adminSocketName, cfg.Admin.Listen)
 	if err != nil {
 		return err
 	}
