@@ -189,14 +189,16 @@ func (p poison) Attempt(ctx context.Context, s event.Shipment, now time.Time) de
 	return p.Carrier.Attempt(ctx, s, now)
 }
 
-// TestHandoff takes deliveries that were born claimed, within the places.
+// TestHandoff takes deliveries that were born claimed, within the places and
+// what may be claimed ahead of them; a destination whose doubts are reviewed
+// has nothing ahead.
 func TestHandoff(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	app := testkit.NewDestination(t)
 	app.Script(testkit.Answer{Wait: hold})
 	f := newFixture(t)
-	f.use(config.Destination{URL: app.URL, MaxInFlight: 2})
+	f.use(config.Destination{URL: app.URL, MaxInFlight: 2, OnDoubt: "review"})
 	if f.d.Reserve("app") {
 		t.Error("a place before the destinations were read")
 	}
@@ -225,6 +227,29 @@ func TestHandoff(t *testing.T) {
 	}
 	if !f.d.Reserve("app") {
 		t.Error("no place when all is done")
+	}
+}
+
+// TestHandoffAhead keeps what was born beyond the places in memory and sends
+// it when a place is free, never more at once than the places.
+func TestHandoffAhead(t *testing.T) {
+	t.Parallel()
+	app := testkit.NewDestination(t)
+	f := newFixture(t)
+	f.use(config.Destination{URL: app.URL, MaxInFlight: 2})
+	f.settle()
+	reserved := 0
+	for f.d.Reserve("app") {
+		reserved++
+	}
+	if reserved != 2+mostAhead {
+		t.Fatalf("%d were reserved, want %d", reserved, 2+mostAhead)
+	}
+	f.d.Hand(f.born(reserved))
+	app.Wait(t, reserved, 20*time.Second)
+	f.settle()
+	if sent := f.count(event.DeliverySent); sent != reserved || app.MostBusy() > 2 {
+		t.Errorf("%d sent, %d at once", sent, app.MostBusy())
 	}
 }
 

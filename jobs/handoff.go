@@ -5,8 +5,9 @@ import (
 )
 
 // Reserve promises a place to a delivery that is about to be born claimed. It
-// refuses where the delivery would have to wait: the destination is unknown or
-// not open, has no place or no rate left, or others are due before it.
+// refuses where the delivery would have to wait in the store: the destination
+// is unknown or not open, has neither a place nor room ahead of its places nor
+// rate left, or others are due before it.
 func (d *Dispatcher) Reserve(name string) bool {
 	now := d.opt.Clock()
 	d.mu.Lock()
@@ -15,9 +16,9 @@ func (d *Dispatcher) Reserve(name string) bool {
 	switch {
 	case to == nil || d.stopping || d.stale || !to.isOpen():
 		return false
-	case to.look || len(to.queue) > 0 || !to.due.IsZero() && !to.due.After(now):
+	case to.look || !to.due.IsZero() && !to.due.After(now):
 		return false
-	case to.free(to.limit(to.most, now), now) < 1:
+	case to.wants(to.limit(to.most, now), now) < 1:
 		return false
 	}
 	to.reserved++
@@ -38,8 +39,8 @@ func (d *Dispatcher) Unreserve(name string) {
 }
 
 // Hand takes deliveries that were born claimed in places of Reserve. They
-// start at once, unless their destination closed meanwhile: then they go back
-// unspent.
+// start as soon as a place is free, unless their destination closed meanwhile:
+// then they go back unspent.
 func (d *Dispatcher) Hand(shipments []event.Shipment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,8 +53,22 @@ func (d *Dispatcher) Hand(shipments []event.Shipment) {
 			d.giveBack(to, s)
 			continue
 		}
-		to.flying++
-		d.flying++
-		go d.carry(to, s)
+		to.push(s)
+		if next, ok := d.nextReserved(to); ok {
+			go d.carry(to, next)
+		}
 	}
+}
+
+// nextReserved is nextFor for a delivery whose token of the rate was taken
+// when its place was reserved, with mu held.
+func (d *Dispatcher) nextReserved(to *destination) (event.Shipment, bool) {
+	if to.limiter == nil {
+		return d.nextFor(to)
+	}
+	// With a rate nothing is reserved beyond the places.
+	s := to.pop()
+	to.flying++
+	d.flying++
+	return s, true
 }
