@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -79,16 +79,32 @@ func (f *frame) printActions(actions []event.Action) error {
 	return nil
 }
 
-// subject is what an action was about.
+// subject is what an action was about, as the flags would say it.
 func subject(action event.Action) string {
 	if action.Target != "" {
 		return action.Target
 	}
-	text, err := json.Marshal(action.Selector)
-	if err != nil || string(text) == "{}" {
+	sel := action.Selector
+	parts := []string{}
+	for _, flag := range [][2]string{
+		{"source", sel.Source}, {"account", sel.Account}, {"type", sel.Type}, {"state", string(sel.State)}, {"object", sel.Object},
+		{"destination", sel.Destination}, {"error", sel.Error}, {"since", stamp(sel.Since)}, {"until", stamp(sel.Until)},
+	} {
+		if flag[1] != "" {
+			parts = append(parts, flag[0]+"="+flag[1])
+		}
+	}
+	switch len(sel.Keys) {
+	case 0:
+	case 1:
+		parts = append(parts, sel.Keys[0].String())
+	default:
+		parts = append(parts, fmt.Sprintf("%d keys", len(sel.Keys)))
+	}
+	if len(parts) == 0 {
 		return "everything"
 	}
-	return string(text)
+	return strings.Join(parts, " ")
 }
 
 func (f *frame) printItems(items []event.ActionItem) error {
