@@ -93,6 +93,9 @@ func (a *App) DemoCommand() (string, error) {
 		a.Listen, DemoSource, demoHeader, hex.EncodeToString(mac.Sum(nil)), body), nil
 }
 
+// Database is the path of the database.
+func (a *App) Database() string { return a.opt.Config.Database }
+
 // StartDemoApp starts the app that the demo delivers to, on a port of its
 // own, makes the secret where there is none yet, and points the configuration
 // at both. The app says what it gets in the log.

@@ -14,7 +14,7 @@ import (
 )
 
 func (f *frame) audit() *cobra.Command {
-	var limit int
+	var limit uint
 	cmd := &cobra.Command{
 		Use:   "audit [ACTION]",
 		Short: "Who did what, newest first; with a number, the keys of one action",
@@ -35,14 +35,14 @@ func (f *frame) audit() *cobra.Command {
 				}
 				return f.printItems(items)
 			}
-			actions, err := reader.Actions(cmd.Context(), event.Page{Limit: limit})
+			actions, err := reader.Actions(cmd.Context(), event.Page{Limit: int(min(limit, pageRows))})
 			if err != nil {
 				return failed("", "%w", err)
 			}
 			return f.printActions(actions)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	cmd.Flags().UintVar(&limit, "limit", 50, "how many at most, up to 500")
 	return f.jsonFlag(cmd)
 }
 

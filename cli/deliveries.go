@@ -14,7 +14,7 @@ func (f *frame) deliveries() *cobra.Command {
 	var filter store.DeliveryFilter
 	var state string
 	var key string
-	var limit int
+	var limit uint
 	cmd := &cobra.Command{
 		Use:   "deliveries",
 		Short: "List what goes out, newest first",
@@ -37,13 +37,13 @@ func (f *frame) deliveries() *cobra.Command {
 				}
 				filter.Event = &of
 			}
-			return f.listDeliveries(cmd, reader, filter, limit)
+			return f.listDeliveries(cmd, reader, filter, int(limit))
 		},
 	}
 	cmd.Flags().StringVar(&filter.Destination, "destination", "", "destination name")
 	cmd.Flags().StringVar(&state, "state", "", "state: "+joinDeliveryStates())
 	cmd.Flags().StringVar(&key, "event", "", "the event that they belong to")
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most; 0 lists all")
+	limitFlag(cmd, &limit)
 	return f.jsonFlag(cmd)
 }
 

@@ -16,7 +16,7 @@ const pageRows = 500
 
 func (f *frame) events() *cobra.Command {
 	var sel selection
-	var limit int
+	var limit uint
 	cmd := &cobra.Command{
 		Use:   "events [KEY]",
 		Short: "List what has come in, newest first; with a key, show one event whole",
@@ -36,17 +36,24 @@ func (f *frame) events() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.listEvents(cmd.Context(), reader, selector, limit)
+			return f.listEvents(cmd.Context(), reader, selector, int(limit))
 		},
 	}
 	sel.flags(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 50, "how many at most; 0 lists all")
+	limitFlag(cmd, &limit)
 	return f.jsonFlag(cmd)
 }
 
 func (f *frame) listEvents(ctx context.Context, reader *store.Reader, selector event.Selector, limit int) error {
 	var rows *table
 	count, err := eachEvent(ctx, reader, selector, limit, func(e event.Event) error {
+		if selector.State == event.Dead && e.State != event.Dead {
+			why, err := deadDelivery(ctx, reader, e.Key)
+			if err != nil {
+				return err
+			}
+			e.Error = why
+		}
 		if f.asJSON {
 			return f.printJSON(lineOf(e))
 		}
@@ -70,6 +77,16 @@ func (f *frame) listEvents(ctx context.Context, reader *store.Reader, selector e
 		fmt.Fprintf(f.err, "The newest %d; --limit 0 lists all.\n", limit)
 	}
 	return nil
+}
+
+// deadDelivery says why an event that is done itself is among the dead
+// letters: one of its deliveries is.
+func deadDelivery(ctx context.Context, reader *store.Reader, key event.Key) (string, error) {
+	dead, err := reader.Deliveries(ctx, store.DeliveryFilter{Event: &key, State: event.DeliveryDead}, event.Page{Limit: 1})
+	if err != nil || len(dead) == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("delivery %d to %s is dead: %s", dead[0].ID, dead[0].Destination, dead[0].Error), nil
 }
 
 // eachEvent calls visit for the events of a selection, newest first, up to

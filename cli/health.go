@@ -39,7 +39,7 @@ network and no shell: it is what the container's health check runs.`,
 			return f.printHealth(healthLine{Readiness: report, Trouble: askTrouble(ctx, socket)})
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this long for the server to become ready (30s)")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this long for the server to become ready, with its unit: 30s")
 	return f.jsonFlag(cmd)
 }
 

@@ -44,6 +44,10 @@ func (f *frame) destinationAction(kind event.ActionKind, name, short, said strin
 			if f.asJSON {
 				return f.printJSON(done)
 			}
+			if done.Done == 0 {
+				fmt.Fprintf(f.out, "%s was so already; action %d in the audit trail.\n", args[0], done.ID)
+				return nil
+			}
 			if kind == event.ActionPause {
 				fmt.Fprintf(f.out, said, args[0], args[0])
 				return nil

@@ -79,7 +79,10 @@ until that says yes. What fails waits in the dead letters to be replayed.
 
 Start here:  creel serve          (no configuration needed: a demo source)
              creel check          (what is wrong with creel.toml)
-             creel events         (what has come in)`,
+             creel events         (what has come in)
+
+Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 partly done,
+4 nothing matched.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noArgs,

@@ -28,6 +28,11 @@ func (s *selection) flags(cmd *cobra.Command) {
 	flags.StringVar(&s.until, "until", "", "received before, in the same forms")
 }
 
+// limitFlag bounds a list; 0 is no bound.
+func limitFlag(cmd *cobra.Command, limit *uint) {
+	cmd.Flags().UintVar(limit, "limit", 50, "how many at most; 0 lists all")
+}
+
 func joinStates() string {
 	var names []string
 	for _, state := range event.States() {

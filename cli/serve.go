@@ -126,7 +126,7 @@ Creel runs as a demo, because no configuration was named.
 
   Senders reach it at   http://%s/in/%s
   Its events go to      a demo app, which says so in the log below
-  Everything is kept in creel.db, in this folder
+  Everything is kept in %s
 
 Send it a signed event (in another terminal):
 
@@ -136,7 +136,7 @@ Then look at it:        creel events     creel deliveries
 Send it once more:      it is a duplicate, and nothing happens twice
 Your own sources:       config.example.toml, then creel serve -c creel.toml
 
-`, running.Listen, app.DemoSource, command)
+`, running.Listen, app.DemoSource, running.Database(), command)
 }
 
 // wait runs until a signal or a fault ends the server. The first SIGTERM or

@@ -97,12 +97,16 @@ func (d *Dispatcher) changed(to *destination, change saving) {
 	line := d.opt.Log.Info()
 	switch {
 	case change.open != nil:
-		line = d.opt.Log.Error().Str(event.FieldHint, "repair the destination; creel deliveries shows what waits")
+		line = d.opt.Log.Error().Str(event.FieldHint, "repair the destination; a disabled one also waits for creel resume "+to.Route.Name)
 	case change.resolve == nil:
 		line = d.opt.Log.Debug()
 	}
-	line.Str(event.FieldDestination, to.Route.Name).Str(event.FieldState, string(change.health.State)).
-		Str(event.FieldReason, change.health.Reason).Time("probe_at", change.health.ProbeAt).Msg("destination changed")
+	line = line.Str(event.FieldDestination, to.Route.Name).Str(event.FieldState, string(change.health.State)).
+		Str(event.FieldReason, change.health.Reason)
+	if !change.health.ProbeAt.IsZero() {
+		line = line.Time("probe_at", change.health.ProbeAt)
+	}
+	line.Msg("destination changed")
 	if to.isOpen() {
 		to.look = true
 		return

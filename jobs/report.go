@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"strconv"
+
 	"github.com/rs/zerolog"
 
 	"creel/event"
@@ -17,17 +19,25 @@ func (d *Dispatcher) report(e *ended) {
 		d.line(d.opt.Log.Debug(), &e.shipment).Int(event.FieldStatus, attempt.Status).
 			Int64(event.FieldDuration, attempt.Duration.Milliseconds()).Msg("delivery sent")
 	case e.finish.State == event.DeliveryReady:
-		d.line(d.opt.Log.Info(), &e.shipment).Int(event.FieldStatus, attempt.Status).
+		status(d.line(d.opt.Log.Info(), &e.shipment), attempt).
 			Str(event.FieldOutcome, string(attempt.Outcome)).Str(event.FieldReason, attempt.Error).
 			Time("next_at", e.finish.NextAt).Msg("delivery will be tried again")
 	case e.finish.State == event.DeliveryInDoubt:
 		d.line(d.opt.Log.Warn(), &e.shipment).Str(event.FieldReason, attempt.Error).
-			Str(event.FieldHint, "decide whether it arrived; it is not repeated").Msg("delivery is in doubt")
+			Str(event.FieldHint, "ask the destination whether it arrived, then: creel resolve sent|again|dead "+strconv.FormatInt(e.shipment.ID, 10)).Msg("delivery is in doubt")
 	default:
-		d.line(d.opt.Log.Error(), &e.shipment).Int(event.FieldStatus, attempt.Status).
+		status(d.line(d.opt.Log.Error(), &e.shipment), attempt).
 			Str(event.FieldOutcome, string(attempt.Outcome)).Str(event.FieldReason, attempt.Error).
 			Str(event.FieldHint, "repair the cause, then: creel replay "+e.shipment.Event.String()).Msg("delivery is dead")
 	}
+}
+
+// status adds the HTTP status, where an answer came.
+func status(line *zerolog.Event, attempt *event.Attempt) *zerolog.Event {
+	if attempt.Status == 0 {
+		return line
+	}
+	return line.Int(event.FieldStatus, attempt.Status)
 }
 
 func (d *Dispatcher) line(line *zerolog.Event, s *event.Shipment) *zerolog.Event {

@@ -220,7 +220,7 @@ func (s *Source) signingKey(how Signing) (key, error) {
 		return key{}, nil
 	}
 	if how.Secret < 0 || how.Secret >= len(s.keys) {
-		return key{}, fmt.Errorf("sign: the source has %d secrets: %w", len(s.keys), ErrCannotSign)
+		return key{}, fmt.Errorf("sign: there is no secret %d, the source has %d, from 0", how.Secret, len(s.keys))
 	}
 	k := s.keys[how.Secret]
 	if how.Flaw == WrongSecret {
