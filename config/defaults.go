@@ -13,7 +13,7 @@ func Default() *Config {
 		MaxConnections: 2048,
 		Admin:          Admin{Listen: "127.0.0.1:8081"},
 		Log:            Log{Level: "info", Format: "auto"},
-		Worker:         Worker{Retry: "default", Batch: 64, Timeout: Duration(10 * time.Second)},
+		Worker:         Worker{Retry: "default", Batch: 256, Timeout: Duration(10 * time.Second)},
 		Destinations:   map[string]Destination{},
 		Retries:        map[string]Retry{},
 	}

@@ -17,6 +17,10 @@ const (
 	payloadArg = 17
 )
 
+// maxHanded is the largest body, in bytes, that waits for the worker in memory.
+// A larger one waits in the file and is claimed within the bounds of a claim.
+const maxHanded = 32 << 10
+
 // acceptance is one receipt on its way through the writer. It owns everything
 // that the writer touches: its caller may have left.
 type acceptance struct {
@@ -80,7 +84,7 @@ func (s *Store) newAcceptance(receipt *event.Receipt) *acceptance {
 			pending++
 		}
 	}
-	if h := s.desk.handoff.Load(); h != nil && pending > 0 {
+	if h := s.desk.handoff.Load(); h != nil && pending > 0 && len(receipt.Body) <= maxHanded {
 		a.handoff = *h
 		a.reserved = a.handoff.Reserve(pending)
 	}
