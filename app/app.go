@@ -195,8 +195,9 @@ func (a *App) recover(ctx context.Context) error {
 	if err := a.clampDue(ctx, a.opt.Clock()); err != nil {
 		return err
 	}
-	if recovered.Events+recovered.Deliveries > 0 {
+	if recovered.Events+recovered.Deliveries+recovered.InDoubt > 0 {
 		a.opt.Log.Warn().Int("events", recovered.Events).Int("deliveries", recovered.Deliveries).
+			Int("in_doubt", recovered.InDoubt).
 			Msg("took back what an earlier server had not finished")
 	}
 	return nil

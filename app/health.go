@@ -9,6 +9,7 @@ import (
 	"creel/admin"
 	"creel/event"
 	"creel/receiver"
+	"creel/store"
 )
 
 // stalled is how long a loop may be away before the server says that it is
@@ -48,6 +49,7 @@ type Status struct {
 	Receipts     []receiver.Counts         `json:"receipts"`
 	Destinations []event.DestinationHealth `json:"destinations"`
 	Incidents    []event.OpenIncident      `json:"incidents"`
+	InDoubt      int                       `json:"in_doubt"` // deliveries that wait for a decision, as far as 500
 }
 
 // Status implements admin.Operations.
@@ -60,7 +62,11 @@ func (a *App) Status(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Status{Version: a.opt.Version, Started: a.started, Listen: a.Listen, AdminListen: a.AdminListen,
+	doubts, err := a.store.Deliveries(ctx, store.DeliveryFilter{State: event.DeliveryInDoubt}, event.Page{Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	return Status{InDoubt: len(doubts), Version: a.opt.Version, Started: a.started, Listen: a.Listen, AdminListen: a.AdminListen,
 		Ready: admin.Report(a.Checks()), Receipts: a.receiver.Counts(), Destinations: destinations, Incidents: incidents}, nil
 }
 
@@ -84,7 +90,9 @@ func (a *App) watch() {
 				a.fail(err)
 				return
 			case <-ticker.C:
-				if admin.Report(a.Checks()).Ready {
+				// A full disk or a locked database is not mended by a restart; a
+				// loop that hangs is.
+				if awake(a.worker.Idle()) == nil && awake(a.dispatcher.Idle()) == nil {
 					notify(a.opt.Env, "WATCHDOG=1")
 				}
 			}

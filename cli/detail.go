@@ -124,7 +124,7 @@ func (f *frame) printVerdicts(verdicts []verdictLine) {
 
 func (f *frame) printAttempts(deliveries []attemptedLine) {
 	for _, d := range deliveries {
-		fmt.Fprintf(f.out, "\nDelivery %d to %s: %s\n", d.ID, printable(d.Destination), d.State)
+		fmt.Fprintf(f.out, "\nDelivery %d to %s: %s, webhook-id %s\n", d.ID, printable(d.Destination), d.State, d.WebhookID)
 		rows := newTable(f.out, "RUN", "TRY", "START", "TOOK", "STATUS", "OUTCOME", "ERROR")
 		for _, a := range d.Tries {
 			rows.row(fmt.Sprint(a.Run), fmt.Sprint(a.Number), a.Start, fmt.Sprintf("%d ms", a.DurationMS),

@@ -96,6 +96,9 @@ func askTrouble(ctx context.Context, socket string) []trouble {
 			list = append(list, trouble{"destination_" + string(d.State), d.Name, stamp(d.Since), 1, d.Reason})
 		}
 	}
+	if status.InDoubt > 0 {
+		list = append(list, trouble{"in_doubt", "deliveries", "", status.InDoubt, "creel deliveries --state in_doubt, then creel resolve"})
+	}
 	for _, i := range status.Incidents {
 		if i.Cause != event.CauseDestinationDown && i.Cause != event.CauseDestinationGone {
 			list = append(list, trouble{string(i.Cause), i.Subject, stamp(i.OpenedAt), i.Count, i.Detail})

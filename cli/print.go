@@ -54,6 +54,7 @@ type deliveryLine struct {
 	Rule        string              `json:"rule"`
 	Destination string              `json:"destination"`
 	Key         string              `json:"key"`
+	WebhookID   string              `json:"webhook_id"`
 	State       event.DeliveryState `json:"state"`
 	Run         int                 `json:"run"`
 	Attempts    int                 `json:"attempts"`
@@ -69,7 +70,7 @@ func lineOfDelivery(d event.Delivery) deliveryLine {
 	if d.LongKey != "" {
 		key = d.LongKey
 	}
-	return deliveryLine{ID: d.ID, Event: d.Event, Rule: d.Rule, Destination: d.Destination, Key: key,
+	return deliveryLine{ID: d.ID, Event: d.Event, Rule: d.Rule, Destination: d.Destination, Key: key, WebhookID: event.WebhookID(d.Key, d.Destination),
 		State: d.State, Run: d.Run, Attempts: d.Attempts, Status: d.Status, Error: d.Error,
 		CreatedAt: stamp(d.CreatedAt), NextAt: stamp(d.NextAt), FinishedAt: stamp(d.FinishedAt)}
 }

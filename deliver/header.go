@@ -77,7 +77,7 @@ func (d *Destination) header(s *event.Shipment, body []byte, now time.Time) http
 	if header.Get("User-Agent") == "" {
 		header.Set("User-Agent", d.agent)
 	}
-	id := webhookID(s.Key, d.name)
+	id := event.WebhookID(s.Key, d.name)
 	header[headerID] = []string{id}
 	header[headerIdempotent] = []string{id}
 	if d.key != nil {

@@ -3,7 +3,6 @@ package deliver
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/base64"
 	"errors"
 	"strconv"
@@ -14,12 +13,11 @@ import (
 // The bounds of a signing secret in bytes. 24 and 64 are those of the
 // Standard Webhooks specification for a key written as whsec_ and base64.
 const (
-	secretPrefix  = "whsec_"
-	leastKey      = 24
-	mostKey       = 64
-	leastText     = 16
-	mostText      = 1024
-	webhookPrefix = "msg_"
+	secretPrefix = "whsec_"
+	leastKey     = 24
+	mostKey      = 64
+	leastText    = 16
+	mostText     = 1024
 )
 
 // The reasons why a secret can not sign.
@@ -80,16 +78,6 @@ func isPlaceholder(text string) bool {
 		}
 	}
 	return false
-}
-
-// webhookID is the identity of a delivery at its destination: derived from
-// what makes the delivery unique, so that it is the same on every attempt,
-// replay and resend, short, and without dots (the signed content is split at
-// dots).
-func webhookID(key, destination string) string {
-	sum := sha256.Sum256([]byte(key + "\x00" + destination))
-	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16])
-	return webhookPrefix + strings.ToLower(text)
 }
 
 // sign returns the values of webhook-timestamp and webhook-signature as the

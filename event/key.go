@@ -2,6 +2,7 @@ package event
 
 import (
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -79,6 +80,15 @@ func Fold(text string) (stored, readable string) {
 		return text, ""
 	}
 	return HashID([]byte(text)), text
+}
+
+// WebhookID is the webhook-id of a delivery at its destination: derived from
+// what makes the delivery unique (its stored business key and the name of the
+// destination), so that it is the same on every attempt and replay, short, and
+// without dots (the signed content of Standard Webhooks is split at dots).
+func WebhookID(key, destination string) string {
+	sum := sha256.Sum256([]byte(key + "\x00" + destination))
+	return "msg_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:16]))
 }
 
 // HashID is the id of what has none of its own: "sha256:" and the hash in hex.

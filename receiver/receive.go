@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"runtime"
@@ -153,7 +154,7 @@ func (p *reception) accept(verdict *source.Result) {
 		Origin:     event.FromWebhook,
 		At:         p.at,
 		Body:       verdict.Body,
-		Header:     p.filterOf(p.endpoint, p.src).lines(p.r.Header),
+		Header:     p.keptHeader(verdict),
 		Query:      p.r.URL.RawQuery,
 		BodyKey:    verdict.BodyKey,
 		BodyWindow: verdict.BodyWindow,
@@ -168,6 +169,22 @@ func (p *reception) accept(verdict *source.Result) {
 	}
 	p.succeed(resultOfItems(accepted.Items), verdict)
 	p.record(verdict, accepted.Items)
+}
+
+// keptHeader is what is kept of the head. A body that was inflated is no longer
+// in the encoding that its sender named.
+func (p *reception) keptHeader(verdict *source.Result) string {
+	lines := p.filterOf(p.endpoint, p.src).lines(p.r.Header)
+	if p.r.Header.Get("Content-Encoding") == "" || bytes.Equal(verdict.Body, p.body.data) {
+		return lines
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(lines) {
+		if !strings.HasPrefix(line, "Content-Encoding: ") && !strings.HasPrefix(line, "Content-Length: ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // succeed answers what is stored, or needs no storing, in the words that the

@@ -36,11 +36,27 @@ func acquire(database string) (*lock, error) {
 		}
 		return nil, fmt.Errorf("%s: %w (process %s): stop it first, or give this one another database", database, ErrRunning, holder(file))
 	}
+	sameOwner(file, database)
 	// The number is for people who read the file; the lock is what counts.
 	if err := file.Truncate(0); err == nil {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return &lock{file}, nil
+}
+
+// sameOwner gives the lock file to the owner of the database, where root took
+// it first: the server, which runs as that owner, must be able to open it.
+func sameOwner(file *os.File, database string) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	about, err := os.Stat(database)
+	if err != nil {
+		return // it is made later, by whoever is here
+	}
+	if owner, ok := about.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 {
+		_ = file.Chown(int(owner.Uid), int(owner.Gid)) // an owner who can not open it is told
+	}
 }
 
 func holder(file *os.File) string {
