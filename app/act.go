@@ -15,6 +15,10 @@ import (
 // act does an action on the store: the one way for the page, the API and the
 // command line.
 func act(ctx context.Context, s *store.Store, cfg *config.Config, action event.Action) (event.Action, error) {
+	bulk := action.Kind == event.ActionReplay || action.Kind == event.ActionDiscard
+	if bulk && action.Selector.Everything() && !action.Selector.All {
+		return action, refusal{fmt.Errorf("%s of every event has to be asked for as such", action.Kind)}
+	}
 	switch action.Kind {
 	case event.ActionReplay:
 		return s.Replay(ctx, action.At, action)

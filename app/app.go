@@ -72,7 +72,6 @@ func New(ctx context.Context, opt Options) (*App, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	a.warn(problems)
 	a.snapshot.Store(snapshot)
 	s, err := store.Open(ctx, store.Options{Path: opt.Config.Database, Log: opt.Log,
 		MinFree: int64(opt.Config.MinFree), Clock: opt.Clock})
@@ -165,6 +164,8 @@ func (a *App) start(ctx context.Context) error {
 	if err := a.remember(ctx, a.snapshot.Load()); err != nil {
 		return err
 	}
+	a.opt.AcceptNewIdentity = false // it was asked for this start, not for later reloads
+	a.warn(stranded(ctx, a.store.Reader, a.snapshot.Load()))
 	if err := a.recover(ctx); err != nil {
 		return err
 	}

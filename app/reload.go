@@ -54,7 +54,7 @@ func (a *App) reloaded(ctx context.Context) (*Snapshot, error) {
 			kept.Close() // its idle connections; attempts that run are not touched
 		}
 	}
-	a.warn(problems)
+	a.warn(append(problems, stranded(ctx, a.store.Reader, snapshot)...))
 	return snapshot, a.remember(ctx, snapshot)
 }
 

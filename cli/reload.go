@@ -22,8 +22,12 @@ func (f *frame) reload() *cobra.Command {
 				return err
 			}
 			client, err := admin.Dial(cmd.Context(), store.SocketPath(s.config.Database))
+			if found := s.problems.Resolved(); err != nil && found.Err() != nil {
+				// Where its database is may be among what could not be read.
+				return usage("creel check, then creel reload again", "the configuration has problems:\n%w", found.Faults())
+			}
 			if err != nil {
-				return failed("creel serve", "%w", err)
+				return failed("creel serve; where the file now names another database, a restart", "%w", err)
 			}
 			if err := client.Reload(cmd.Context()); err != nil {
 				return usage("creel check, then creel reload again", "the old configuration stays in force:\n%w", err)

@@ -70,7 +70,9 @@ func (f *frame) bulkSelector(sel *selection, args []string, all bool, verb strin
 	if len(args) == 0 && !sel.given() && !all {
 		return event.Selector{}, usage(fmt.Sprintf("creel %s --state dead, or a key", verb), "%s needs a selection", verb)
 	}
-	return sel.selector(f.now(), args)
+	selector, err := sel.selector(f.now(), args)
+	selector.All = all
+	return selector, err
 }
 
 // bulk does an action on a selection and says what it came to.

@@ -48,7 +48,8 @@ func (f *frame) runServer(ctx context.Context, acceptNew bool) error {
 		return badConfiguration(all)
 	}
 	log := f.logger(s.config.Log)
-	for _, warning := range s.problems.Warnings() {
+	_, all := f.judge(s)
+	for _, warning := range all.Warnings() {
 		log.Warn().Str("problem", warning.String()).Msg("configuration warning")
 	}
 	running, closeDemo, err := f.start(ctx, s, log, acceptNew)

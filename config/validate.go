@@ -41,6 +41,10 @@ func validate(cfg *Config, bad map[string]bool) Problems {
 }
 
 // told tells whether a value, or a table around it, was reported already.
+// mostBody is the memory that all bodies before verification may hold
+// together, in bytes: a single larger one could never come in.
+const mostBody = 64 << 20
+
 func (v *validator) told(at string) bool {
 	for ; at != ""; at = parent(at) {
 		if v.bad[at] {
@@ -208,6 +212,9 @@ func (v *validator) source(at string, s *Source) {
 	}
 	if s.Provider == "" && s.Verify == nil {
 		v.fault(Join(at, "provider"), "is missing", `name a preset (creel providers lists them) or write [source.verify] for your own`)
+	}
+	if s.MaxBody > mostBody {
+		v.fault(Join(at, "max_body"), "is more than all requests together may hold", `write at most "64MiB"`)
 	}
 	if s.PublicURL != "" {
 		v.webURL(Join(at, "public_url"), s.PublicURL, `"https://hooks.example.com/in/`+s.Name+`"`)

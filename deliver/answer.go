@@ -28,6 +28,10 @@ type answer struct {
 // breaks changes nothing: the status was the answer. stop ends the exchange.
 func readAnswer(res *http.Response, stop func()) answer {
 	defer res.Body.Close()
+	if res.StatusCode < http.StatusOK {
+		// 101 hands over the connection, which then ends with nobody's word.
+		return answer{header: res.Header}
+	}
 	timer := time.AfterFunc(drainTime, stop)
 	defer timer.Stop()
 	kept := make([]byte, mostKept)

@@ -106,8 +106,8 @@ func (d *Destination) passHeaders(into http.Header, lines string) {
 		if !ok || dropped[name] || !isPassed(name, d.pass) {
 			continue
 		}
-		if isOurs(name) {
-			name = originalPrefix + name
+		if isOurs(name) || isOurs(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
+			name = originalPrefix + name // an app behind CGI takes _ for -
 		}
 		into[name] = append(into[name], value)
 	}

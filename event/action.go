@@ -15,6 +15,15 @@ type Selector struct {
 	Error       string    `json:"error,omitempty"` // part of the error text
 	Since       time.Time `json:"since,omitzero"`  // received at or after
 	Until       time.Time `json:"until,omitzero"`  // received before
+	// All says that an action means every event. Without it an action on a
+	// selector that selects everything is refused.
+	All bool `json:"all,omitempty"`
+}
+
+// Everything tells whether nothing narrows the selection.
+func (s Selector) Everything() bool {
+	return len(s.Keys) == 0 && s.Source == "" && s.Account == "" && s.Type == "" && s.Object == "" && s.State == "" &&
+		s.Destination == "" && s.Error == "" && s.Since.IsZero() && s.Until.IsZero()
 }
 
 // Page asks for one page of a list, newest first: up to Limit rows whose

@@ -15,6 +15,8 @@ func TestKeysThatDifferPrintDifferently(t *testing.T) {
 		{Source: "a", Account: "b/c", ID: "d"}, {Source: "a", Account: "b", ID: "c/d"},
 		{Source: "a/b", Account: "c", ID: "d"}, {Source: "a", Account: "b%2Fc", ID: "d"},
 		{Source: "a", Account: "", ID: "b"}, {Source: "a", Account: "b", ID: "B"}, {Source: "a", Account: "b", ID: "b"},
+		{Source: "a", ID: "\xff"}, {Source: "a", ID: "\ufffd"}, {Source: "a", ID: "%FF"}, {Source: "a", ID: "x\x1b[2J"},
+		{Source: "a", ID: "n\x00l"}, {Source: "a", ID: "line\nbreak"}, {Source: "a", ID: "\u2028"}, {Source: "a", ID: "\u0085é🚀"},
 	}
 	seen := map[string]event.Key{}
 	for _, key := range keys {
@@ -23,6 +25,14 @@ func TestKeysThatDifferPrintDifferently(t *testing.T) {
 			t.Errorf("%+v and %+v both print as %s", key, other, text)
 		}
 		seen[text] = key
+		var through event.Key
+		line, err := json.Marshal(key)
+		if err == nil {
+			err = json.Unmarshal(line, &through)
+		}
+		if err != nil || through != key {
+			t.Errorf("%+v comes back from JSON as %+v, %v", key, through, err)
+		}
 		back, err := event.ParseKey(text)
 		if err != nil || back != key {
 			t.Errorf("ParseKey(%q) = %+v, %v; want %+v", text, back, err, key)

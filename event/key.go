@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 )
 
 // MaxKey is the longest key or event id, in bytes, that is stored as it is. A
@@ -61,15 +62,38 @@ func ParseKey(text string) (Key, error) {
 	return Key{Source: parts[0], Account: parts[1], ID: parts[2]}, nil
 }
 
-var partEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
-
 // EscapePart makes a value safe inside a key: "a/b" + "c" stays different
-// from "a" + "b/c".
+// from "a" + "b/c". Bytes that no terminal and no JSON text carries unharmed
+// (control characters, line separators, invalid UTF-8) are escaped too, so
+// that a key can be shown, copied and given back.
 func EscapePart(value string) string {
-	if !strings.ContainsAny(value, "/%") {
+	plain := true
+	for _, r := range value {
+		if escaped(r) {
+			plain = false
+			break
+		}
+	}
+	if plain {
 		return value
 	}
-	return partEscaper.Replace(value)
+	var b strings.Builder
+	for len(value) > 0 {
+		r, size := utf8.DecodeRuneInString(value)
+		if escaped(r) && (r != utf8.RuneError || size == 1) {
+			for i := range size {
+				fmt.Fprintf(&b, "%%%02X", value[i])
+			}
+		} else {
+			b.WriteString(value[:size])
+		}
+		value = value[size:]
+	}
+	return b.String()
+}
+
+func escaped(r rune) bool {
+	return r == '/' || r == '%' || r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == utf8.RuneError
 }
 
 // Fold returns the form of a key or id that is stored and compared, and, only
