@@ -66,7 +66,7 @@ func benchStart(ctx context.Context, b *run) error {
 	}
 	starts := map[string][]float64{}
 	for range max(b.rounds, 5) {
-		bare, err := firstAnswer(ctx, empty, nil, addr, b.self, "ceiling", "-listen", addr)
+		bare, err := firstAnswer(ctx, empty, nil, addr, b.self, "ceiling", "-bare", "-listen", addr)
 		if err != nil {
 			return err
 		}

@@ -71,12 +71,12 @@ func (b *run) creel(ctx context.Context, dir string, s setup) (*program, error) 
 }
 
 // ceiling starts this command again as the HTTP ceiling.
-func (b *run) ceiling(ctx context.Context) (*program, error) {
+func (b *run) ceiling(ctx context.Context, flags ...string) (*program, error) {
 	dir, err := b.folder()
 	if err != nil {
 		return nil, err
 	}
-	return begin(ctx, dir, nil, b.self, "ceiling")
+	return begin(ctx, dir, nil, b.self, append([]string{"ceiling"}, flags...)...)
 }
 
 // operate runs a command of the binary beside a server.
