@@ -21,6 +21,8 @@ const (
 	// gentle is how long a destination gets half of its in-flight limit after
 	// it came back.
 	gentle = time.Minute
+	// mostOvertaken bounds the deliveries that are remembered as overtaken.
+	mostOvertaken = 16
 )
 
 // health is what is known about a destination: the state that the store keeps,
@@ -33,6 +35,11 @@ type health struct {
 	events  []int64 // the first holdEvents different events among them
 	probing bool    // a probe is in the air
 	alerted bool    // an incident about this outage may be open
+
+	// Deliveries that were sent and not answered: since the last sign of life,
+	// and those that failed so while another one was answered. The silence of
+	// the latter may be their own: a body on which the receiver breaks.
+	unanswered, overtaken []int64
 }
 
 // saving is a change of health on its way into the store.
@@ -54,7 +61,7 @@ func (h *health) adopt(stored event.DestinationHealth) {
 	h.alerted = h.alerted || stored.State == event.DestinationHeld || stored.State == event.DestinationDisabled
 }
 
-func (h *health) forget() { h.silent, h.failed, h.events = 0, 0, nil }
+func (h *health) forget() { h.silent, h.failed, h.events, h.unanswered = 0, 0, nil, nil }
 
 // open tells whether deliveries go out.
 func (h *health) isOpen() bool { return h.State == event.DestinationEnabled }
@@ -94,13 +101,42 @@ func (h *health) note(s *event.Shipment, result deliver.Result) *saving {
 	case result.Gone:
 		return h.gone(end, result.Attempt.Error)
 	case alive:
+		h.overtake(s.ID)
 		return h.alive(end, result.Attempt.Outcome == event.OK)
 	case result.Attempt.Outcome == event.Permanent:
 		return nil // it never left: nothing is known about the destination
 	case result.Attempt.Start.Before(h.Since) && !s.Probe:
 		return nil // it was in the air before the state changed
+	case h.isOwnFault(s, result):
+		return nil
 	}
 	return h.failure(s, result, end)
+}
+
+// overtake notes that a delivery was answered, after others were not.
+func (h *health) overtake(id int64) {
+	h.overtaken = append(h.overtaken, h.unanswered...)
+	h.overtaken = slices.DeleteFunc(h.overtaken, func(other int64) bool { return other == id })
+	h.overtaken = h.overtaken[max(len(h.overtaken)-mostOvertaken, 0):]
+	h.unanswered = nil
+}
+
+// isOwnFault tells whether a failure says nothing about the destination: the
+// request arrived and broke off, as before, while another delivery was answered
+// in between and none has failed since. It spends its attempts like an event
+// that alone gets 5xx; an outage is seen by any other delivery, or by the
+// connection that is refused.
+func (h *health) isOwnFault(s *event.Shipment, result deliver.Result) bool {
+	if result.Answered() || !result.Wrote {
+		return false
+	}
+	if h.isOpen() && h.failed == 0 && slices.Contains(h.overtaken, s.ID) {
+		return true
+	}
+	if len(h.unanswered) < mostOvertaken && !slices.Contains(h.unanswered, s.ID) && !slices.Contains(h.overtaken, s.ID) {
+		h.unanswered = append(h.unanswered, s.ID)
+	}
+	return false
 }
 
 // alive counts an answer that proves that the destination is there.

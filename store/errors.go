@@ -15,6 +15,8 @@ import (
 var (
 	// ErrRunning says that another server has the database.
 	ErrRunning = errors.New("another creel server has this database open")
+	// ErrLinked says that the file has more than one name.
+	ErrLinked = errors.New("the database file has more than one hard link")
 	// ErrNewer says that a newer Creel wrote the schema.
 	ErrNewer = errors.New("the database was written by a newer creel")
 	// ErrOlder says that the schema is not migrated yet, and a reader can not
@@ -42,6 +44,7 @@ const (
 	unitOnly                  // the unit's own: a constraint, an error of its function
 	outsideLock               // another writer has the lock for longer than we wait
 	storeWide                 // full, I/O error, corrupt, read-only, out of memory
+	displaced                 // the files are not at their paths any more
 	beyondTrust               // a sync failed: what is on disk is not known any more
 )
 
@@ -50,6 +53,9 @@ const (
 func damageOf(err error) damage {
 	if err == nil {
 		return unharmed
+	}
+	if errors.Is(err, errDisplaced) {
+		return displaced
 	}
 	code := resultCode(err)
 	switch code {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"modernc.org/sqlite"
 )
 
 // errReadOnlyDisk is what the kernel says on a read-only mount.
@@ -20,7 +22,13 @@ func SocketPath(database string) string { return database + ".sock" }
 // lock is the flock of a running server. It lies on a file of its own: a lock
 // on the database itself would be SQLite's business. The kernel drops it when
 // the process ends, however it ends; the file stays.
-type lock struct{ file *os.File }
+//
+// The database's inode is locked too, against a server that has the same file
+// by another name (a bind mount, a rename): its lock file is another one.
+type lock struct {
+	file  *os.File
+	inode *os.File // nil where it could not be opened without harm
+}
 
 // acquire takes the lock or says ErrRunning with who has it.
 func acquire(database string) (*lock, error) {
@@ -41,7 +49,7 @@ func acquire(database string) (*lock, error) {
 	if err := file.Truncate(0); err == nil {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	return &lock{file}, nil
+	return &lock{file: file}, nil
 }
 
 // sameOwner gives the lock file to the owner of the database, where root took
@@ -68,8 +76,52 @@ func holder(file *os.File) string {
 	return "unknown"
 }
 
-// release gives the lock back.
-func (l *lock) release() error { return l.file.Close() }
+// holdInode takes the lock on the database file itself. flock(2) and the locks
+// of SQLite do not see each other, but closing a second descriptor would drop
+// POSIX ones of SQLite: without open file description locks it does nothing.
+// The library knows which it has once it has locked a file.
+func (l *lock) holdInode(database string) error {
+	if !sqlite.OFDLockingEnabled() {
+		return nil
+	}
+	file, err := os.Open(database)
+	if err != nil {
+		return fmt.Errorf("open %s to lock it: %w", database, err)
+	}
+	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return errors.Join(fmt.Errorf("%s: %w by another name of the same file (a bind mount, or it was renamed while open): stop it first, or give this one another database",
+			database, ErrRunning), file.Close())
+	case err != nil:
+		return errors.Join(fmt.Errorf("lock %s: %w", database, err), file.Close())
+	}
+	l.inode = file
+	return nil
+}
+
+// linksOf is how many names a file has, 0 where there is none.
+func linksOf(path string) (uint64, error) {
+	about, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look at %s: %w", path, err)
+	}
+	if stat, ok := about.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Nlink), nil
+	}
+	return 1, nil
+}
+
+// release gives the locks back, after the last connection was closed.
+func (l *lock) release() error {
+	var failed error
+	if l.inode != nil {
+		failed = l.inode.Close()
+	}
+	return errors.Join(failed, l.file.Close())
+}
 
 // Running tells whether a server has the database open, without waiting and
 // without creating anything.

@@ -42,19 +42,20 @@ func locate(path string, write bool) (string, error) {
 
 // create makes an empty database file that nobody else may read; SQLite gives
 // its WAL and index the same mode. The directory is synced, so that the name
-// outlives a power loss. An existing file is left as it is.
-func create(path string) error {
+// outlives a power loss. An existing file is left as it is. It tells whether
+// the file is new.
+func create(path string) (bool, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return whatToDo(path, fmt.Errorf("create %s: %w", path, err))
+		return false, whatToDo(path, fmt.Errorf("create %s: %w", path, err))
 	}
 	if err := file.Close(); err != nil {
-		return fmt.Errorf("create %s: %w", path, err)
+		return false, fmt.Errorf("create %s: %w", path, err)
 	}
-	return syncDirectory(filepath.Dir(path))
+	return true, syncDirectory(filepath.Dir(path))
 }
 
 func syncDirectory(dir string) error {

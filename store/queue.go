@@ -91,6 +91,12 @@ func (q *queue) close() {
 	q.ring()
 }
 
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
 func (q *queue) lens() (intakes, works int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -37,8 +37,11 @@ func (s *Store) fail(err error, d damage) {
 	if s.broken.Load() {
 		return
 	}
-	if s.trouble.Swap(&trouble{err: err, damage: d}) == nil {
+	before := s.trouble.Swap(&trouble{err: err, damage: d})
+	if before == nil {
 		s.counts.troubles.Add(1)
+	}
+	if before == nil || d == displaced && before.damage != d { // a new task for the operator
 		s.log.Error().Err(err).Str(event.FieldPath, s.path).Str(event.FieldHint, hintFor(d)).Msg("store cannot write")
 	}
 	if d == beyondTrust {
@@ -72,6 +75,8 @@ func hintFor(d damage) string {
 	switch d {
 	case outsideLock:
 		return "another program holds a write transaction on the database: find it with fuser"
+	case displaced:
+		return displacedHint()
 	case beyondTrust:
 		return "a sync to disk failed: check the disk and its logs, then restart"
 	}
@@ -104,10 +109,15 @@ func (w *writer) attend() {
 	}
 }
 
-// tryAgain opens the connection anew, unless only the lock was missing, and
-// writes something that has to reach the disk.
+// tryAgain opens the connection anew, unless only the lock or the names of the
+// files were missing, and writes something that has to reach the disk. It opens
+// no file but the one that it had: another one has none of what was stored, and
+// with another WAL it would be damaged.
 func (w *writer) tryAgain() {
-	if t := w.store.trouble.Load(); t.damage != outsideLock {
+	if w.seePlace() != nil {
+		return
+	}
+	if d := w.store.trouble.Load().damage; d != outsideLock && d != displaced {
 		if err := w.reopen(); err != nil {
 			w.store.fail(err, max(storeWide, damageOf(err)))
 			return

@@ -85,8 +85,10 @@ func TestQueryPlans(t *testing.T) {
 				t.Errorf("the plan does not use %s:\n%s", test.index, plan)
 			}
 			for _, line := range strings.Split(plan, "\n") {
-				scan := strings.Contains(line, "SCAN") && !strings.Contains(line, " USING ") && !strings.Contains(line, "CONSTANT ROW")
-				sorts := strings.Contains(line, "TEMP B-TREE FOR ORDER BY") && name != "open incidents" && name != "actions of event" && name != "running actions"
+				scan := strings.Contains(line, "SCAN") && !strings.Contains(line, " USING ") && !strings.Contains(line, "CONSTANT ROW") &&
+					!strings.Contains(line, "(subquery") // what it holds has a line of its own
+				sorts := strings.Contains(line, "TEMP B-TREE FOR ORDER BY") && name != "open incidents" && name != "actions of event" &&
+					name != "running actions" && name != "claim a probe" // of sixteen rows
 				if scan || sorts {
 					t.Errorf("the plan scans or sorts:\n%s", plan)
 				}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -101,8 +102,70 @@ func TestShipCountsWhatIsSpent(t *testing.T) {
 	counts(step(normal, func(f *event.DeliveryFinish) { f.State, f.Attempt.Outcome = event.DeliverySent, event.OK }), 3, 5)
 }
 
-// Only an enabled destination is claimed for; a held one is probed, by its
-// oldest delivery, due or not; a paused one is left alone.
+// Probes take turns among the oldest sixteen, whose places in the order stay.
+func TestProbesTakeTurns(t *testing.T) {
+	t.Parallel()
+	sc := newScene(t)
+	const all, turn = 20, 16
+	var order [all]int64
+	for i := range order {
+		_, d := sc.deliver(fmt.Sprintf("e%02d", i))
+		order[i] = d.ID
+		sc.later(time.Second)
+	}
+	sc.waits(time.Hour) // the oldest, for its next attempt
+	sc.hold()
+	for round := range 3 {
+		for i := range turn {
+			want(t, fmt.Sprintf("probe %d of round %d", i, round), sc.probe(), order[i+1])
+		}
+	}
+}
+
+// One that is not due yet is no probe while another is due, however often that
+// was tried.
+func TestProbesAreDueFirst(t *testing.T) {
+	t.Parallel()
+	sc := newScene(t)
+	_, later := sc.deliver("later")
+	sc.waits(time.Hour)
+	sc.hold()
+	_, due := sc.deliver("due")
+	for range 3 {
+		want(t, "probe", sc.probe(), due.ID)
+	}
+	sc.later(time.Hour)
+	want(t, "probe in an hour", sc.probe(), later.ID)
+}
+
+// waits sends the oldest delivery, in vain, and has it wait.
+func (sc *scene) waits(d time.Duration) {
+	sc.t.Helper()
+	f := outcome(sc.send(1)[0], event.DeliveryReady)
+	f.NextAt = sc.now.Add(d)
+	sc.ship([]event.DeliveryFinish{f})
+}
+
+func (sc *scene) hold() {
+	sc.t.Helper()
+	must(sc.t, sc.SaveDestination(context.Background(), sc.now, event.DestinationHealth{Name: "app", State: event.DestinationHeld}, nil, nil))
+}
+
+// probe sends one in vain and says which.
+func (sc *scene) probe() int64 {
+	sc.t.Helper()
+	_, got := sc.ship(nil, event.ShipmentClaim{Destination: "app", Max: 1, Probe: true})
+	if len(got) != 1 {
+		sc.t.Fatalf("claimed %d", len(got))
+	}
+	f := outcome(got[0], event.DeliveryReady)
+	f.Attempt.Spent, f.NextAt = false, got[0].CreatedAt
+	sc.ship([]event.DeliveryFinish{f})
+	return got[0].ID
+}
+
+// Only an enabled destination is claimed for; a held one is probed, due or
+// not; a paused one is left alone.
 func TestClaimsGoPerEnabledDestination(t *testing.T) {
 	t.Parallel()
 	sc := newScene(t)

@@ -9,15 +9,19 @@ import (
 const (
 	// dueDelivery is the one statement that says what may be claimed for a
 	// destination: ready, due, and the destination neither held nor disabled
-	// nor paused. A probe takes the oldest one of a held or disabled one.
+	// nor paused. A probe takes one of the oldest of a held or disabled one.
 	dueDelivery = ` FROM delivery INDEXED BY delivery_due
 		WHERE state = 'ready' AND destination = ?1 AND next_at <= ?2
 		AND NOT EXISTS (SELECT 1 FROM destination WHERE name = ?1 AND destination.state <> 'enabled')
 		ORDER BY next_at, id LIMIT ?3`
-	probeDelivery = ` FROM delivery INDEXED BY delivery_due
-		WHERE state = 'ready' AND destination = ?1
-		AND NOT EXISTS (SELECT 1 FROM destination WHERE name = ?1 AND destination.state = 'paused')
-		ORDER BY next_at, id LIMIT ?3`
+	// The one that was tried least: were it always the oldest, a delivery that
+	// breaks its receiver would keep all others waiting. A probe counts a try,
+	// so that they take turns, and nobody loses his place in the order.
+	probeDelivery = ` FROM (SELECT id, tries, next_at FROM delivery INDEXED BY delivery_due
+			WHERE state = 'ready' AND destination = ?1
+			AND NOT EXISTS (SELECT 1 FROM destination WHERE name = ?1 AND destination.state = 'paused')
+			ORDER BY next_at, id LIMIT 16)
+		ORDER BY next_at > ?2, tries, next_at, id LIMIT ?3`
 
 	sqlDueWeight = `SELECT (SELECT body_size FROM event WHERE seq = delivery.event)` + dueDelivery
 

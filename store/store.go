@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,6 +63,7 @@ type Store struct {
 	options Options
 	log     zerolog.Logger
 	lock    *lock
+	place   place
 	queue   *queue
 	space   *space
 	waiters sync.Pool
@@ -97,22 +99,28 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	if err := lonely(path); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
 	held, err := acquire(path)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s, err := open(ctx, path, o)
+	s, err := open(ctx, path, o, held)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", whatToDo(path, err)), held.release())
 	}
-	s.lock = held
 	return s, nil
 }
 
 // open does the work of Open under the lock.
-func open(ctx context.Context, path string, o Options) (*Store, error) {
-	if err := create(path); err != nil {
+func open(ctx context.Context, path string, o Options, held *lock) (*Store, error) {
+	created, err := create(path)
+	if err != nil {
 		return nil, err
+	}
+	if created {
+		logCreated(o, path)
 	}
 	var extra []string
 	if o.vfs != "" {
@@ -121,7 +129,13 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := recognise(path, o, extra); err != nil {
 		return nil, err
 	}
-	dsn := dataSource(path, writerSettings(o.BusyTimeout), extra...)
+	// Only now is it known which locks the library takes.
+	if err := held.holdInode(path); err != nil {
+		return nil, err
+	}
+	// It may not create the file: one that is gone when the connection is
+	// opened anew must not become an empty one.
+	dsn := dataSource(path, writerSettings(o.BusyTimeout), append(slices.Clone(extra), "mode=rw")...)
 	conn, err := openWriter(dsn, o)
 	if err != nil {
 		return nil, err
@@ -131,12 +145,18 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.conn.close())
 	}
+	stands, err := placeOf(path)
+	if err != nil {
+		return nil, errors.Join(err, reader.Close(), w.conn.close())
+	}
 	s := &Store{
 		Reader:  reader,
 		path:    path,
 		dsn:     dsn,
 		options: o,
 		log:     o.Log,
+		lock:    held,
+		place:   stands,
 		queue:   newQueue(o.MaxQueue),
 		space:   newSpace(filepath.Dir(path), o.MinFree, o.Clock),
 		stopped: make(chan struct{}),
@@ -191,9 +211,13 @@ func (w *writer) shut() {
 // it. Everything is refused until then.
 func (s *Store) Fatal() <-chan error { return s.fatal }
 
-// Healthy is nil, or why writes do not work now.
+// Healthy is nil, or why writes do not work now. It looks whether the files are
+// still there, so that their loss shows without traffic.
 func (s *Store) Healthy() error {
 	if err := s.refusal(); err != nil {
+		return err
+	}
+	if err := s.seePlace(); err != nil {
 		return err
 	}
 	return s.space.check()

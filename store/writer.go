@@ -98,6 +98,8 @@ func (w *writer) commit(intakes int) {
 	w.results = append(w.results[:0], make([]error, len(w.batch))...)
 	if trouble := w.store.refusal(); trouble != nil {
 		w.failAll(0, trouble)
+	} else if gone := w.seePlace(); gone != nil {
+		w.failAll(0, gone)
 	} else {
 		w.together(intakes)
 	}
@@ -219,6 +221,9 @@ func (w *writer) transact(run func(*tx) error) error {
 		w.store.fail(err, max(storeWide, damageOf(err)))
 		return unavailable("commit", err)
 	}
+	if err := w.seePlace(); err != nil {
+		return err
+	}
 	w.store.recovered()
 	return nil
 }
@@ -237,8 +242,9 @@ func (w *writer) begin() bool {
 	return false
 }
 
-// end commits. When that fails nobody knows what is on disk: every unit that
-// did not fail by itself gets ErrUnavailable.
+// end commits. When that fails, or went into a file that has lost its place,
+// nobody knows what the next start finds: every unit that did not fail by itself
+// gets ErrUnavailable.
 func (w *writer) end() {
 	if err := w.pack(); err != nil { // nothing was written, some unit carries too much
 		w.rollback()
@@ -248,6 +254,10 @@ func (w *writer) end() {
 	err := w.plain(sqlCommit)
 	switch {
 	case err == nil:
+		if gone := w.seePlace(); gone != nil {
+			w.failAll(0, gone)
+			return
+		}
 		w.retry = 0
 		w.store.recovered()
 	case isConstraint(err): // a deferred one: nothing was written, some unit is to blame

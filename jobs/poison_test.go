@@ -1,0 +1,95 @@
+package jobs
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"creel/config"
+	"creel/event"
+)
+
+// TestBugPoisonedDestination has one delivery on which the receiver breaks off,
+// first in the order: alone until its destination is held, or with others from
+// the start. The others are sent, it spends its own attempts and is dead.
+func TestBugPoisonedDestination(t *testing.T) {
+	t.Parallel()
+	for name, alone := range map[string]bool{"held by it": true, "among others": false} {
+		for _, most := range []int{1, 8} {
+			t.Run(fmt.Sprintf("%s, %d in flight", name, most), func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t)
+				site := &app{clock: f.clock}
+				port := newOutpost(t, func(w http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("Creel-Event") == "s//evt_000001" {
+						panic(http.ErrAbortHandler) // closes the connection
+					}
+					site.ServeHTTP(w, r)
+				})
+				f.use(config.Destination{URL: port.url(), MaxInFlight: most})
+				f.add(1, "app")
+				if alone {
+					f.runUntil(startTime().Add(time.Hour))
+					if f.health("app").State != event.DestinationHeld {
+						t.Fatal("not held")
+					}
+				}
+				f.add(20, "app")
+				f.runUntil(f.clock.Now().Add(5 * time.Hour))
+				checkPoisoned(t, f, alone)
+			})
+		}
+	}
+}
+
+func checkPoisoned(t *testing.T, f *fixture, held bool) {
+	t.Helper()
+	if sent := f.count(event.DeliverySent); sent != 20 {
+		t.Errorf("%d of 20 sent", sent)
+	}
+	if d := f.delivery(1); d.State != event.DeliveryDead || d.Attempts != f.routes[0].Policy.Attempts {
+		t.Errorf("%+v", d)
+	}
+	if got := f.incidents(event.CauseDeadDelivery); len(got) != 1 || got[0].Count != 1 {
+		t.Errorf("incidents of the death %+v", got)
+	}
+	down := f.incidents(event.CauseDestinationDown)
+	if want := map[bool]int{true: 1}[held]; len(down) != want || held && down[0].ResolvedAt.IsZero() {
+		t.Errorf("incidents of an outage %+v", down)
+	}
+	if health := f.health("app"); health.State != event.DestinationEnabled {
+		t.Errorf("%+v", health)
+	}
+}
+
+// TestOvertakenInAnOutage has a delivery that broke off while others were sent:
+// an outage that it then meets alone must not take its attempts.
+func TestOvertakenInAnOutage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	site := &app{clock: f.clock}
+	var breaks atomic.Bool
+	breaks.Store(true)
+	port := newOutpost(t, func(w http.ResponseWriter, r *http.Request) {
+		if breaks.Load() && r.Header.Get("Creel-Event") == "s//evt_000001" {
+			panic(http.ErrAbortHandler)
+		}
+		site.ServeHTTP(w, r)
+	})
+	f.use(config.Destination{URL: port.url(), MaxInFlight: 1})
+	f.add(5, "app")
+	f.settle()
+	port.down()
+	f.runUntil(startTime().Add(8 * time.Hour))
+	if f.health("app").State != event.DestinationHeld {
+		t.Error("not held")
+	}
+	breaks.Store(false)
+	port.up()
+	f.runUntil(startTime().Add(9 * time.Hour))
+	if sent := f.count(event.DeliverySent); sent != 5 {
+		t.Errorf("%d of 5 sent", sent)
+	}
+}
