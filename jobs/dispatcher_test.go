@@ -253,6 +253,30 @@ func TestHandoffAhead(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatCameBackByItselfIsTreatedGently: a destination that answers a
+// probe may still be weak; one that its owner resumed is not.
+func TestOnlyWhatCameBackByItselfIsTreatedGently(t *testing.T) {
+	t.Parallel()
+	now := startTime()
+	h := health{}
+	h.State, h.Since = event.DestinationHeld, now.Add(-time.Hour)
+	if h.alive(now, true) == nil {
+		t.Fatal("a held destination that answers is not released")
+	}
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 4}, {gentle - time.Second, 4}, {gentle, 8}} {
+		if got := h.limit(8, now.Add(c.after)); got != c.want {
+			t.Errorf("%s after it came back its limit is %d, want %d", c.after, got, c.want)
+		}
+	}
+	h.adopt(event.DestinationHealth{State: event.DestinationEnabled, Since: now})
+	if got := h.limit(8, now); got != 8 {
+		t.Errorf("a resumed destination has %d places, want 8", got)
+	}
+}
+
 // TestHandoffWaitsItsTurn refuses places while others are due.
 func TestHandoffWaitsItsTurn(t *testing.T) {
 	t.Parallel()

@@ -19,8 +19,10 @@ const (
 	longestProbe  = 5 * time.Minute
 	disabledProbe = 15 * time.Minute
 	// gentle is how long a destination gets half of its in-flight limit after
-	// it came back.
-	gentle = time.Minute
+	// it came back by itself, which the reason of its state tells. One that its
+	// owner resumed gets all of it.
+	gentle   = time.Minute
+	cameBack = "it answers again"
 	// mostOvertaken bounds the deliveries that are remembered as overtaken.
 	mostOvertaken = 16
 )
@@ -83,7 +85,7 @@ func (h *health) shift(by time.Duration) {
 
 // limit is the in-flight limit that holds at now.
 func (h *health) limit(most int, now time.Time) int {
-	if !h.Since.IsZero() && now.Before(h.Since.Add(gentle)) {
+	if h.Reason == cameBack && now.Before(h.Since.Add(gentle)) {
 		return (most + 1) / 2
 	}
 	return most
@@ -152,7 +154,7 @@ func (h *health) alive(end time.Time, success bool) *saving {
 	detail := "the destination answers again"
 	if waits {
 		detail += " after " + end.Sub(h.Since).Round(time.Second).String()
-		h.State, h.Since, h.Reason = event.DestinationEnabled, end, ""
+		h.State, h.Since, h.Reason = event.DestinationEnabled, end, cameBack
 		h.ProbeAt, h.ProbeDelay = time.Time{}, 0
 	}
 	h.alerted = false

@@ -38,16 +38,25 @@ func TestBugPoisonedDestination(t *testing.T) {
 				}
 				f.add(20, "app")
 				f.runUntil(f.clock.Now().Add(5 * time.Hour))
-				checkPoisoned(t, f, alone)
+				good := 20
+				if !alone {
+					// Where the good ones were all answered before it broke off for
+					// the first time, it is alone again: the next one shows that
+					// the destination is alive.
+					good++
+					f.add(1, "app")
+					f.runUntil(f.clock.Now().Add(5 * time.Hour))
+				}
+				checkPoisoned(t, f, good, alone)
 			})
 		}
 	}
 }
 
-func checkPoisoned(t *testing.T, f *fixture, held bool) {
+func checkPoisoned(t *testing.T, f *fixture, good int, held bool) {
 	t.Helper()
-	if sent := f.count(event.DeliverySent); sent != 20 {
-		t.Errorf("%d of 20 sent", sent)
+	if sent := f.count(event.DeliverySent); sent != good {
+		t.Errorf("%d of %d sent", sent, good)
 	}
 	if d := f.delivery(1); d.State != event.DeliveryDead || d.Attempts != f.routes[0].Policy.Attempts {
 		t.Errorf("%+v", d)
@@ -56,7 +65,7 @@ func checkPoisoned(t *testing.T, f *fixture, held bool) {
 		t.Errorf("incidents of the death %+v", got)
 	}
 	down := f.incidents(event.CauseDestinationDown)
-	if want := map[bool]int{true: 1}[held]; len(down) != want || held && down[0].ResolvedAt.IsZero() {
+	if held && len(down) != 1 || len(down) > 1 || len(down) == 1 && down[0].ResolvedAt.IsZero() {
 		t.Errorf("incidents of an outage %+v", down)
 	}
 	if health := f.health("app"); health.State != event.DestinationEnabled {
