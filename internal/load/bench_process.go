@@ -148,7 +148,7 @@ func benchIdle(ctx context.Context, b *run) error {
 	}
 	grown := fileSize(dir, "creel.db-wal") - wal + fileSize(dir, "creel.db") - file
 	b.note("P14", "writes and syncs of files while idle", float64(syncs), "writes", 0, false)
-	b.note("P14", "bytes written while idle", float64(after.wrote-before.wrote+grown), "writes", 0, false)
+	b.note("P14", "bytes written while idle", float64(after.wrote-before.wrote+grown), "bytes", 0, true)
 	b.note("P14", "CPU while idle", 100*(after.cpu-before.cpu).Seconds()/b.steady.Seconds(), "% of a core", 0.5, false)
 	return p.stop()
 }
