@@ -80,6 +80,7 @@ func New(ctx context.Context, opt Options) (*App, error) {
 	}
 	a.store = s
 	a.stack.push(func(context.Context) error { return s.Close() })
+	a.stack.push(func(context.Context) error { a.snapshot.Load().close(); return nil })
 	if err := a.build(); err != nil {
 		return nil, errors.Join(err, a.stack.unwind(ctx))
 	}

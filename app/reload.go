@@ -49,11 +49,7 @@ func (a *App) reloaded(ctx context.Context) (*Snapshot, error) {
 	if err := a.dispatcher.Configure(snapshot.Routes); err != nil {
 		return nil, err
 	}
-	for _, route := range old.Routes {
-		if kept, ok := route.Carrier.(interface{ Close() }); ok {
-			kept.Close() // its idle connections; attempts that run are not touched
-		}
-	}
+	old.close()
 	a.warn(append(problems, stranded(ctx, a.store.Reader, snapshot)...))
 	return snapshot, a.remember(ctx, snapshot)
 }

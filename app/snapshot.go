@@ -83,6 +83,16 @@ func (s *Snapshot) routes(m Meaning, policies map[string]jobs.Policy) config.Pro
 	return problems
 }
 
+// close drops the idle connections to its destinations; attempts that run are
+// not touched.
+func (s *Snapshot) close() {
+	for _, route := range s.Routes {
+		if carrier, ok := route.Carrier.(interface{ Close() }); ok {
+			carrier.Close()
+		}
+	}
+}
+
 // reviews tells whether a send to a destination whose answer was lost waits
 // for a person.
 func (s *Snapshot) reviews(destination string) bool {

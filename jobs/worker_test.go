@@ -325,3 +325,26 @@ func TestAStopGivesBackWhatWasHandedOverWithItsAttempt(t *testing.T) {
 		t.Errorf("%d places are free after the stop, want all 64", free)
 	}
 }
+
+// A sender that gives one logical event a new id each time is stopped by the
+// business key: two receipts, one delivery, and the second run says so.
+func TestBugDUP05TwoIdsForOneOperation(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t, func(_ context.Context, e handlers.Event) ([]event.Effect, error) {
+		return []event.Effect{event.Forward{Key: "invoice/1/paid", Rule: e.Rule(), Destination: "app"}}, nil
+	})
+	w.accept("a")
+	w.step()
+	w.accept("b")
+	w.step()
+	w.expect("a", event.Done, 1)
+	w.expect("b", event.Done, 1)
+	deliveries, err := w.store.Deliveries(context.Background(), store.DeliveryFilter{}, event.Page{Limit: 10})
+	if err != nil || len(deliveries) != 1 {
+		t.Errorf("%d deliveries, %v; want one", len(deliveries), err)
+	}
+	detail, err := w.store.Event(context.Background(), event.Key{Source: "s", ID: "b"})
+	if err != nil || len(detail.Verdicts) != 1 || detail.Verdicts[0].Decision != event.AlreadyApplied {
+		t.Errorf("the second run decided %+v, %v", detail.Verdicts, err)
+	}
+}
