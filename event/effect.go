@@ -31,7 +31,9 @@ func (f Forward) BusinessKey() string { return f.Key }
 // Finish is what a worker says about an event that it had claimed. It is
 // applied whole or, where the claim was lost, not at all.
 type Finish struct {
-	Seq      int64
+	Seq int64
+	// Key is the event's, where whoever finishes it knows it: a look-up less.
+	Key      Key
 	Claim    Claim
 	Run      int
 	State    State // Done, Ignored, Dead, or Pending to try again at NextAt

@@ -35,7 +35,7 @@ func (w *Worker) decide(ctx context.Context, work event.Work, now time.Time) eve
 			effects[i] = forward
 		}
 	}
-	return event.Finish{Seq: work.Seq, Claim: work.Claim, Run: work.Run, State: decision.State,
+	return event.Finish{Seq: work.Seq, Key: work.Key, Claim: work.Claim, Run: work.Run, State: decision.State,
 		Error: decision.Error, Verdicts: decision.Verdicts, Effects: effects}
 }
 
@@ -50,7 +50,7 @@ func (w *Worker) failed(work *event.Work, reason string, verdicts []event.Verdic
 	if end.Before(now) {
 		end = now
 	}
-	return event.Finish{Seq: work.Seq, Claim: work.Claim, Run: work.Run, State: event.Pending,
+	return event.Finish{Seq: work.Seq, Key: work.Key, Claim: work.Claim, Run: work.Run, State: event.Pending,
 		Error: reason, NextAt: policy.Next(work.Attempts, end, 0, w.opt.Jitter()), Verdicts: verdicts}
 }
 
@@ -58,12 +58,12 @@ func (w *Worker) dead(work *event.Work, reason string, verdicts []event.Verdict,
 	if len(verdicts) == 0 {
 		verdicts = []event.Verdict{{Seq: work.Seq, Run: work.Run, Decision: event.Failed, Reason: reason, At: now}}
 	}
-	return event.Finish{Seq: work.Seq, Claim: work.Claim, Run: work.Run, State: event.Dead,
+	return event.Finish{Seq: work.Seq, Key: work.Key, Claim: work.Claim, Run: work.Run, State: event.Dead,
 		Error: reason, Verdicts: verdicts,
 		Incident: &event.Incident{Cause: event.CauseDeadEvent, Subject: work.Key.Source, Detail: reason}}
 }
 
 func giveBack(work event.Work) event.Finish {
-	return event.Finish{Seq: work.Seq, Claim: work.Claim, Run: work.Run, State: event.Pending,
+	return event.Finish{Seq: work.Seq, Key: work.Key, Claim: work.Claim, Run: work.Run, State: event.Pending,
 		NextAt: work.ReceivedAt, Release: true}
 }

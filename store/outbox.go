@@ -102,10 +102,12 @@ func (st *settlement) forward(t *tx, i int, e event.Forward) (before string, err
 		ID: id, EventSeq: f.Seq, Rule: e.Rule, Key: key, LongKey: long, Destination: e.Destination,
 		State: event.DeliverySending, Run: 1, Attempts: 1, Tries: 1, CreatedAt: time.UnixMilli(st.at).UTC(),
 	}}
-	err = t.query(sqlKeyOf, []any{f.Seq}, func(r row) error {
-		shipment.Event = keyOf(r, 0)
-		return nil
-	})
+	if shipment.Event = f.Key; f.Key == (event.Key{}) {
+		err = t.query(sqlKeyOf, []any{f.Seq}, func(r row) error {
+			shipment.Event = keyOf(r, 0)
+			return nil
+		})
+	}
 	if err != nil {
 		return "", fmt.Errorf("read event key: %w", err)
 	}
