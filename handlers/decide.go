@@ -60,7 +60,7 @@ func (rs *Rules) Decide(ctx context.Context, work event.Work) Decision {
 		rulings = append(rulings, rs.apply(ctx, r, s))
 	}
 	if len(rulings) == 0 {
-		return d.alone(event.Ignored, event.Skipped, noRule(work.Type))
+		return d.alone(event.Ignored, event.Skipped, noRule)
 	}
 	return d.together(rulings)
 }
@@ -78,7 +78,7 @@ func (rs *Rules) Unmatched(key event.Key, kind string) (reason string, ok bool) 
 			return "", false
 		}
 	}
-	return noRule(kind), true
+	return noRule, true
 }
 
 // MatchesSource tells whether any rule takes events of a source.
@@ -91,16 +91,11 @@ func (rs *Rules) MatchesSource(source string) bool {
 	return false
 }
 
-func noRule(kind string) string { return "no rule matches " + describe(kind) }
+// noRule is why an event that no rule names is ignored. It stands in every such
+// row, beside the type that it is about, so it is short.
+const noRule = "no rule"
 
 var errTimeout = errors.New("the rules took longer than the worker's timeout")
-
-func describe(kind string) string {
-	if kind == "" {
-		return "an event without a type"
-	}
-	return "the type " + strconv.QuoteToGraphic(clip(kind, 100))
-}
 
 // tenant maps the account, where the source has a map.
 func (rs *Rules) tenant(s *subject) error {
