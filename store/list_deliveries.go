@@ -64,8 +64,12 @@ func (r *Reader) deliveryConditions(ctx context.Context, f DeliveryFilter) (stri
 		add("+delivery.destination = ?", f.Destination)
 	}
 	if f.Key != "" {
-		stored, _ := event.Fold(f.Key)
-		add("delivery.key = ?", stored)
+		forms, err := r.storedForms(ctx, f.Key)
+		if err != nil {
+			return "", nil, err
+		}
+		b.WriteString(" AND delivery.key IN (?" + strings.Repeat(",?", len(forms)-1) + ")")
+		args = append(args, forms...)
 	}
 	if f.Error != "" {
 		add("instr(delivery.error, ?) > 0", f.Error)
@@ -86,6 +90,7 @@ func (r *Reader) deliveries(ctx context.Context, query string, args ...any) ([]e
 func keyedDelivery(r row) event.Delivery {
 	d := deliveryOf(r)
 	d.Event = keyOf(r, 15)
+	d.Key, d.LongKey = showKey(d.Key, d.LongKey, d.Event)
 	return d
 }
 
@@ -95,15 +100,20 @@ const sqlDeliveryOf = deliveryWithKey + `JOIN event ON event.seq = delivery.even
 // DeliveryOf finds the delivery of a business key to a destination: whether an
 // operation is applied, before anything is done.
 func (r *Reader) DeliveryOf(ctx context.Context, key, destination string) (event.Delivery, bool, error) {
-	stored, _ := event.Fold(key)
-	list, err := r.deliveries(ctx, sqlDeliveryOf, stored, destination)
+	forms, err := r.storedForms(ctx, key)
 	if err != nil {
 		return event.Delivery{}, false, fmt.Errorf("find delivery: %w", err)
 	}
-	if len(list) == 0 {
-		return event.Delivery{}, false, nil
+	for _, stored := range forms {
+		list, err := r.deliveries(ctx, sqlDeliveryOf, stored, destination)
+		if err != nil {
+			return event.Delivery{}, false, fmt.Errorf("find delivery: %w", err)
+		}
+		if len(list) > 0 {
+			return list[0], true, nil
+		}
 	}
-	return list[0], true, nil
+	return event.Delivery{}, false, nil
 }
 
 const attemptColumns = `delivery, run, number, spent, start, duration, status, outcome, error, answer`

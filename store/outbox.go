@@ -81,38 +81,52 @@ func (st *settlement) apply(t *tx, i int) ([]event.Verdict, error) {
 // there already, it returns what is known about it.
 func (st *settlement) forward(t *tx, i int, e event.Forward) (before string, err error) {
 	f := &st.finishes[i]
-	key, long := event.Fold(e.Key)
+	of, err := st.keyOf(t, f)
+	if err != nil {
+		return "", err
+	}
+	stored, storedLong, err := keyFor(t, f.Seq, of, e.Key, e.Destination)
+	if err != nil {
+		return "", err
+	}
 	state, count := string(event.DeliveryReady), 0
 	var claim any
 	if e.Claimed {
 		state, count, claim = string(event.DeliverySending), 1, string(st.tokens[i])
 	}
-	id, inserted, err := t.insert(sqlInsertDelivery, f.Seq, e.Rule, key, long, e.Destination, state, count, st.at, claim)
+	id, inserted, err := t.insert(sqlInsertDelivery, f.Seq, e.Rule, stored, storedLong, e.Destination, state, count, st.at, claim)
 	if err != nil {
 		return "", fmt.Errorf("insert delivery: %w", err)
 	}
 	if inserted == 0 {
-		return existing(t, f.Seq, e, key, long)
+		return existing(t, f.Seq, e, stored, storedLong)
 	}
 	if !e.Claimed {
 		st.shipping = true
 		return "", nil
 	}
+	key, long := event.Fold(e.Key)
 	shipment := event.Shipment{Claim: st.tokens[i], Delivery: event.Delivery{
-		ID: id, EventSeq: f.Seq, Rule: e.Rule, Key: key, LongKey: long, Destination: e.Destination,
+		ID: id, Event: of, EventSeq: f.Seq, Rule: e.Rule, Key: key, LongKey: long, Destination: e.Destination,
 		State: event.DeliverySending, Run: 1, Attempts: 1, Tries: 1, CreatedAt: time.UnixMilli(st.at).UTC(),
 	}}
-	if shipment.Event = f.Key; f.Key == (event.Key{}) {
-		err = t.query(sqlKeyOf, []any{f.Seq}, func(r row) error {
-			shipment.Event = keyOf(r, 0)
-			return nil
-		})
-	}
-	if err != nil {
-		return "", fmt.Errorf("read event key: %w", err)
-	}
 	st.finished[i].Shipments = append(st.finished[i].Shipments, shipment)
 	return "", nil
+}
+
+// keyOf is the key of the event that a finish is about.
+func (st *settlement) keyOf(t *tx, f *event.Finish) (of event.Key, err error) {
+	if f.Key != (event.Key{}) {
+		return f.Key, nil
+	}
+	err = t.query(sqlKeyOf, []any{f.Seq}, func(r row) error {
+		of = keyOf(r, 0)
+		return nil
+	})
+	if err != nil {
+		return of, fmt.Errorf("read event key: %w", err)
+	}
+	return of, nil
 }
 
 // existing compares the delivery that has the key with the one that was asked

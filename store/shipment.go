@@ -100,6 +100,7 @@ func fill(t *tx, shared *payloadCache, s *event.Shipment) error {
 	if err != nil {
 		return fmt.Errorf("read event of delivery %d: %w", s.ID, err)
 	}
+	s.Key, s.LongKey = showKey(s.Key, s.LongKey, s.Event)
 	s.Payload, err = shared.load(place)
 	return err
 }

@@ -103,7 +103,7 @@ CREATE TABLE delivery (
   id          INTEGER PRIMARY KEY,
   event       INTEGER NOT NULL REFERENCES event (seq),
   rule        TEXT    NOT NULL,
-  key         TEXT    NOT NULL CHECK (length(CAST(key AS BLOB)) BETWEEN 1 AND 256),
+  key         TEXT    NOT NULL CHECK (length(CAST(key AS BLOB)) BETWEEN 1 AND 256), -- "=seq/rule" where it is its event's
   destination TEXT    NOT NULL,
   state       TEXT    NOT NULL CHECK (state = 'waiting' OR state = 'ready' OR state = 'sending' OR state = 'sent' OR state = 'dead' OR state = 'in_doubt' OR state = 'discarded'),
   run         INTEGER NOT NULL DEFAULT 1 CHECK (run >= 1),
