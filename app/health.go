@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"creel/admin"
@@ -49,6 +50,7 @@ type Status struct {
 	Receipts     []receiver.Counts         `json:"receipts"`
 	Destinations []event.DestinationHealth `json:"destinations"`
 	Incidents    []event.OpenIncident      `json:"incidents"`
+	Stranded     []string                  `json:"stranded"` // destinations that are gone, with deliveries that wait
 	InDoubt      int                       `json:"in_doubt"` // deliveries that wait for a decision, as far as 500
 }
 
@@ -66,7 +68,13 @@ func (a *App) Status(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Status{InDoubt: len(doubts), Version: a.opt.Version, Started: a.started, Listen: a.Listen, AdminListen: a.AdminListen,
+	waiting, err := a.store.WaitingDestinations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := a.snapshot.Load().Config.Destinations
+	stranded := slices.DeleteFunc(waiting, func(name string) bool { _, ok := known[name]; return ok })
+	return Status{Stranded: stranded, InDoubt: len(doubts), Version: a.opt.Version, Started: a.started, Listen: a.Listen, AdminListen: a.AdminListen,
 		Ready: admin.Report(a.Checks()), Receipts: a.receiver.Counts(), Destinations: destinations, Incidents: incidents}, nil
 }
 

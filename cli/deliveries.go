@@ -97,6 +97,9 @@ func (f *frame) listDeliveries(cmd *cobra.Command, reader *store.Reader, filter 
 		page.Before = deliveries[len(deliveries)-1].ID
 	}
 	if count == 0 {
+		if filter == (store.DeliveryFilter{}) {
+			return nothing("creel events, to see whether anything has come in")
+		}
 		return nothing("creel deliveries, without a filter")
 	}
 	if rows != nil {

@@ -96,6 +96,9 @@ func askTrouble(ctx context.Context, socket string) []trouble {
 			list = append(list, trouble{"destination_" + string(d.State), d.Name, stamp(d.Since), 1, d.Reason})
 		}
 	}
+	for _, name := range status.Stranded {
+		list = append(list, trouble{"destination_gone_from_configuration", name, "", 1, "deliveries wait for it: put it back under that name"})
+	}
 	if status.InDoubt > 0 {
 		list = append(list, trouble{"in_doubt", "deliveries", "", status.InDoubt, "creel deliveries --state in_doubt, then creel resolve"})
 	}

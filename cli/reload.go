@@ -30,7 +30,7 @@ func (f *frame) reload() *cobra.Command {
 				return failed("creel serve; where the file now names another database, a restart", "%w", err)
 			}
 			if err := client.Reload(cmd.Context()); err != nil {
-				return usage("creel check, then creel reload again", "the old configuration stays in force:\n%w", err)
+				return usage("creel check, then creel reload again; a restart, where one is needed", "the old configuration stays in force:\n%w", err)
 			}
 			fmt.Fprintln(f.out, "The new configuration is in force.")
 			return nil

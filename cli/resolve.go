@@ -52,7 +52,7 @@ creel deliveries --state in_doubt lists them.`,
 				}
 			}
 			if done.Done == 0 {
-				return nothing("creel deliveries --state in_doubt")
+				return &exit{code: exitNothing, err: fmt.Errorf("delivery %s is not in doubt", args[1]), hint: "creel deliveries --state in_doubt"}
 			}
 			if !f.asJSON {
 				fmt.Fprintf(f.out, "Delivery %s: %s, action %d in the audit trail.\n", args[1], args[0], done.ID)

@@ -96,11 +96,18 @@ func (f *frame) reader(ctx context.Context) (*store.Reader, *setup, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	running, _ := store.Running(s.config.Database) // a hint only
 	if _, err := os.Stat(s.config.Database); errors.Is(err, os.ErrNotExist) {
+		if running {
+			return nil, nil, failed("creel health, and put the file back", "the database %s was moved or removed while a server has it open", s.config.Database)
+		}
 		return nil, nil, failed("creel serve, or name the configuration with -c",
 			"there is no database %s yet", s.config.Database)
 	}
 	reader, err := store.OpenRead(ctx, s.config.Database)
+	if err != nil && running && errors.Is(err, store.ErrForeign) {
+		return nil, nil, failed("creel health --wait 10s", "the server is still making the database %s", s.config.Database)
+	}
 	if err != nil {
 		return nil, nil, failed("", "%w", err)
 	}
