@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,10 +24,9 @@ import (
 // those of the process, so nothing may run beside it.
 func TestGateF8NothingLeaks(t *testing.T) {
 	site := testkit.NewDestination(t)
-	answers := 0
+	var answers atomic.Int64
 	site.Answer(func(testkit.Received) testkit.Answer {
-		answers++
-		return testkit.Answer{Status: []int{204, 500, 422}[answers%3]}
+		return testkit.Answer{Status: []int{204, 500, 422}[answers.Add(1)%3]}
 	})
 	round(t, site.URL) // what is made once in a process is made now
 	http.DefaultClient.CloseIdleConnections()

@@ -5,6 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -66,4 +69,45 @@ func cpu(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// BenchmarkAcceptSteady is P4's second half: the median of an insert with its
+// sync at a steady 100 events/s, in lone syncs of the same disk that are made
+// between them.
+func BenchmarkAcceptSteady(b *testing.B) {
+	s := newStore(b)
+	ctx := context.Background()
+	lone, err := os.Create(filepath.Join(filepath.Dir(s.Path()), "lone"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer lone.Close()
+	body := make([]byte, 1024)
+	var inserts, syncs []time.Duration
+	ticks := time.NewTicker(10 * time.Millisecond)
+	defer ticks.Stop()
+	for i := 0; b.Loop(); i++ {
+		<-ticks.C
+		item := event.Item{Key: event.Key{Source: "bench", ID: "evt_" + rand.Text()}, Type: "invoice.paid", State: event.Ignored, Error: "no rule"}
+		start := time.Now()
+		if _, err := s.Accept(ctx, &event.Receipt{Source: "bench", Origin: event.FromWebhook, At: start, Body: body,
+			Header: "Content-Type: application/json\n", Items: []event.Item{item}}); err != nil {
+			b.Fatal(err)
+		}
+		inserts = append(inserts, time.Since(start))
+		start = time.Now()
+		if _, err := lone.WriteAt(body, int64(i)*4096); err != nil {
+			b.Fatal(err)
+		}
+		if err := syscall.Fdatasync(int(lone.Fd())); err != nil {
+			b.Fatal(err)
+		}
+		syncs = append(syncs, time.Since(start))
+	}
+	slices.Sort(inserts)
+	slices.Sort(syncs)
+	insert, sync := inserts[len(inserts)/2], syncs[len(syncs)/2]
+	b.ReportMetric(float64(insert.Microseconds()), "p50-µs/insert")
+	b.ReportMetric(float64(sync.Microseconds()), "p50-µs/sync")
+	b.ReportMetric(float64(insert)/float64(sync), "syncs/insert")
 }
