@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,6 +51,9 @@ func (f *frame) runServer(ctx context.Context, acceptNew bool) error {
 	log := f.logger(s.config.Log)
 	_, all := f.judge(s)
 	for _, warning := range all.Warnings() {
+		if s.file == "" && !strings.HasPrefix(warning.Path, "CREEL_") {
+			continue // about what the demo made, which nobody can repair
+		}
 		log.Warn().Str("problem", warning.String()).Msg("configuration warning")
 	}
 	running, closeDemo, err := f.start(ctx, s, log, acceptNew)
