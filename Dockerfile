@@ -6,7 +6,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/creel . \
+RUN CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2 -ldflags="-s -w" -o /out/creel . \
  && mkdir -p /out/data /out/tmp \
  && cp /usr/local/go/lib/time/zoneinfo.zip /out/zoneinfo.zip
 

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/julienschmidt/httprouter"
 
@@ -21,12 +24,24 @@ type Operations interface {
 	// Act replays, discards, pauses or resumes, as action.Kind says, and
 	// returns the action as it is recorded.
 	Act(ctx context.Context, action event.Action) (event.Action, error)
+	// AwaitAction waits for the end of an action that goes on, or of ctx, and
+	// returns it as it stands then.
+	AwaitAction(ctx context.Context, action int64) (event.Action, error)
 	// Status is what the server knows about itself, ready to be written as JSON.
 	Status(ctx context.Context) (any, error)
 	// Reload applies the configuration file again, whole or not at all.
 	Reload(ctx context.Context) error
 	// Checks are the conditions of readiness.
 	Checks() []Check
+	// Metrics adds what is counted to a scrape.
+	Metrics(ctx context.Context, to *Exposition)
+
+	Intake
+	Bring
+	Access
+	Watch
+	Figures
+	Pairing
 }
 
 // Control is the API of the control socket.
@@ -45,24 +60,79 @@ func Control(ops Operations) http.Handler {
 			problem(w, http.StatusBadRequest, err.Error())
 			return
 		}
-		done, err := ops.Act(r.Context(), action)
-		reply(w, done, err)
+		replyAction(w, r, func(ctx context.Context) (event.Action, error) { return ops.Act(ctx, action) })
+	})
+	router.POST("/api/v1/actions/:id/await", func(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+		id, err := strconv.ParseInt(params.ByName("id"), 10, 64)
+		if err != nil {
+			problem(w, http.StatusNotFound, event.ErrNotFound.Error())
+			return
+		}
+		replyAction(w, r, func(ctx context.Context) (event.Action, error) { return ops.AwaitAction(ctx, id) })
 	})
 	router.POST("/api/v1/reload", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 		err := ops.Reload(r.Context())
 		reply(w, map[string]string{"status": "reloaded"}, err)
 	})
+	routeIntake(router, ops)
+	routeBring(router, ops)
+	routeAccess(router, ops)
+	routeTail(router, ops)
+	routeFigures(router, ops)
+	routePairing(router, ops)
 	return router
 }
 
-// Operator is the listener that an operator's tools reach over the network:
-// for now its health answers alone.
-func Operator(ops Operations) http.Handler {
+// Operator is the listener that an operator's tools reach over the network: its
+// health answers, the metrics, the bodies for apps that have their address, and
+// the page for all else.
+func Operator(ops Operations, bodies, page http.Handler) http.Handler {
 	router := httprouter.New()
 	router.RedirectTrailingSlash, router.RedirectFixedPath, router.HandleOPTIONS = false, false, false
 	router.HandlerFunc(http.MethodGet, "/healthz", Healthz)
 	router.HandlerFunc(http.MethodGet, "/readyz", Readyz(ops.Checks))
+	router.HandlerFunc(http.MethodGet, "/metrics", Metrics(ops.Metrics))
+	router.Handler(http.MethodGet, BodyPath+":token", bodies)
+	router.Handler(http.MethodHead, BodyPath+":token", bodies)
+	router.NotFound = page
 	return router
+}
+
+// Allowed are the methods that an address answers, from the Allow header that
+// the router has written: what answers GET answers HEAD, and nothing OPTIONS.
+func Allowed(header http.Header) []string {
+	var allowed []string
+	for _, method := range strings.Split(header.Get("Allow"), ", ") {
+		switch method {
+		case http.MethodOptions, http.MethodHead:
+		case http.MethodGet:
+			allowed = append(allowed, method, http.MethodHead)
+		default:
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
+}
+
+// replyAction answers with an action as it stands at its end, or after ?wait=1s
+// where that is asked for and comes first: then it goes on by itself.
+func replyAction(w http.ResponseWriter, r *http.Request, do func(context.Context) (event.Action, error)) {
+	ctx := r.Context()
+	if text := r.URL.Query().Get("wait"); text != "" {
+		wait, err := time.ParseDuration(text)
+		if err != nil {
+			problem(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, wait)
+		defer stop()
+	}
+	done, err := do(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && done.ID > 0 {
+		err = nil
+	}
+	reply(w, done, err)
 }
 
 func reply(w http.ResponseWriter, value any, err error) {

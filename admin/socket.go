@@ -15,6 +15,9 @@ const maxSocketPath = 107
 // alone. A socket left by a server that was killed is removed: the database
 // lock, which the caller holds, says that nobody is behind it.
 func Listen(path string) (net.Listener, error) {
+	if old, err := os.Lstat(path); err == nil && old.Mode().Type() != os.ModeSocket {
+		return nil, fmt.Errorf("%s is no socket and stands where the control socket goes: move it away", path)
+	}
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("remove the old control socket: %w", err)
 	}

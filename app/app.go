@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"creel/admin"
+	"creel/admin/page"
 	"creel/config"
 	"creel/event"
 	"creel/handlers"
@@ -32,7 +33,12 @@ type Options struct {
 	Handlers *handlers.Registry // Go handlers of a custom binary; may be nil
 	Log      zerolog.Logger
 	Clock    func() time.Time // time.Now when nil
-	Version  string
+	// Passed is how much time has passed by a clock that can not be set; nil
+	// where the times of Clock tell.
+	Passed  func() time.Duration
+	Version string
+	// Sleep waits between requests to senders' lists; for real when nil.
+	Sleep func(ctx context.Context, d time.Duration) error
 	// AcceptNewIdentity lets sources tell events apart in another way than
 	// those that are stored.
 	AcceptNewIdentity bool
@@ -44,12 +50,24 @@ type Loader func() (*config.Config, *config.File, config.Problems)
 // App is a running Creel.
 type App struct {
 	opt        Options
+	bodies     *admin.Bodies
+	gate       gate
+	page       *page.Page
 	snapshot   atomic.Pointer[Snapshot]
 	reload     sync.Mutex
 	store      *store.Store
 	receiver   *receiver.Receiver
 	worker     *jobs.Worker
 	dispatcher *jobs.Dispatcher
+	signals    *jobs.Signals
+	heartbeat  *jobs.Heartbeat
+	tally      *jobs.Tally
+	census     *census
+	hub        *hub
+	watch      *jobs.Watch
+	doubt      bool // the clock may be far ahead
+	comparing  comparing
+	pairings   pairings
 	started    time.Time
 	stack      stack
 	failed     chan error
@@ -67,7 +85,7 @@ func New(ctx context.Context, opt Options) (*App, error) {
 	if opt.Clock == nil {
 		opt.Clock = time.Now
 	}
-	a := &App{opt: opt, failed: make(chan error, 8), started: opt.Clock()}
+	a := &App{opt: opt, hub: newHub(), failed: make(chan error, 8), started: opt.Clock()}
 	snapshot, problems := Judge(opt.Config, opt.File, nil, a.meaning())
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -80,8 +98,11 @@ func New(ctx context.Context, opt Options) (*App, error) {
 	}
 	a.store = s
 	a.stack.push(func(context.Context) error { return s.Close() })
+	a.stack.push(a.noteSeen)
+	a.census = newCensus(s.Census)
+	a.stack.push(a.census.stop)
 	a.stack.push(func(context.Context) error { a.snapshot.Load().close(); return nil })
-	if err := a.build(); err != nil {
+	if err := errors.Join(a.openBodies(ctx), a.build()); err != nil {
 		return nil, errors.Join(err, a.stack.unwind(ctx))
 	}
 	return a, nil
@@ -95,7 +116,8 @@ func (a *App) warn(problems config.Problems) {
 }
 
 func (a *App) meaning() Meaning {
-	return Meaning{Env: a.opt.Env, Handlers: a.opt.Handlers, Panicked: a.panicked, Clock: a.opt.Clock, Version: a.opt.Version}
+	return Meaning{Env: a.opt.Env, Handlers: a.opt.Handlers, Panicked: a.panicked, Clock: a.opt.Clock, Version: a.opt.Version,
+		Link: a.bodyLink}
 }
 
 func (a *App) panicked(p handlers.Panic) {
@@ -106,22 +128,29 @@ func (a *App) panicked(p handlers.Panic) {
 // build makes the rooms and joins them.
 func (a *App) build() (err error) {
 	snapshot := a.snapshot.Load()
+	a.watch = a.newWatch()
+	a.tally = jobs.NewTally(jobs.TallyOptions{Store: a.store, Clock: a.opt.Clock, Log: a.opt.Log})
+	a.tally.Configure(sourceNames(snapshot.Config), snapshot.Config.DestinationNames())
 	a.dispatcher, err = jobs.NewDispatcher(jobs.DispatcherOptions{
-		Outbox: a.store, Routes: snapshot.Routes, Clock: a.opt.Clock, Jitter: rand.Float64, Log: a.opt.Log,
-		Grace: time.Duration(snapshot.Config.Grace) / 2, ClockBack: a.clampDue,
+		Outbox: witness{a.store, a.hub, a.opt.Clock}, Routes: snapshot.Routes, Clock: a.opt.Clock, Jitter: rand.Float64, Log: a.opt.Log,
+		Grace: time.Duration(snapshot.Config.Grace) / 2, Watch: a.watch,
+		Tally: a.tally, Hidden: func(source string, p event.Payload) []string { return a.snapshot.Load().redact.Texts(source, p) },
 	})
 	if err != nil {
 		return err
 	}
 	a.worker = jobs.NewWorker(jobs.WorkerOptions{
-		Inbox: a.store, Shipper: a.dispatcher, Clock: a.opt.Clock, Jitter: rand.Float64, Log: a.opt.Log,
-		Rules:  func() jobs.Rules { return a.snapshot.Load().Rules },
-		Policy: func() jobs.Policy { return a.snapshot.Load().EventPolicy },
-		Batch:  snapshot.Config.Worker.Batch, Room: room,
+		Inbox: witness{a.store, a.hub, a.opt.Clock}, Shipper: a.dispatcher, Clock: a.opt.Clock, Jitter: rand.Float64, Log: a.opt.Log,
+		Rules:   func() jobs.Rules { return a.snapshot.Load().Rulebook },
+		Policy:  func() jobs.Policy { return a.snapshot.Load().EventPolicy },
+		Timeout: func() time.Duration { return time.Duration(a.snapshot.Load().Config.Worker.Timeout) },
+		Batch:   snapshot.Config.Worker.Batch, Room: room, Slow: snapshot.Config.Worker.Slow, Tally: a.tally, Watch: a.watch,
 	})
 	a.store.SetHandoff(a.worker)
+	a.buildSignals()
 	a.receiver, err = receiver.New(receiver.Options{
 		Sources: a.source, Inbox: inbox{a}, Clock: a.opt.Clock, Log: a.opt.Log, Ready: a.store.Healthy,
+		Rejected: a.noteRejected, Pairing: pairingMode{a},
 		Settings: receiver.Settings{KeepHeaders: snapshot.keptHeaders(), TrustedProxies: snapshot.Config.TrustedProxies},
 	})
 	return err
@@ -162,6 +191,9 @@ func (a *App) start(ctx context.Context) error {
 	if err := a.comparable(ctx, a.snapshot.Load()); err != nil {
 		return err
 	}
+	if err := a.migrate(ctx); err != nil {
+		return err
+	}
 	if err := a.remember(ctx, a.snapshot.Load()); err != nil {
 		return err
 	}
@@ -170,13 +202,26 @@ func (a *App) start(ctx context.Context) error {
 	if err := a.recover(ctx); err != nil {
 		return err
 	}
+	if err := a.tally.Restore(ctx); err != nil {
+		return err
+	}
+	a.loop("tally", a.tally.Run)
+	a.loop("signals", a.signals.Run)
 	a.loop("dispatcher", a.dispatcher.Run)
 	a.loop("worker", a.worker.Run)
-	a.serve("admin", &http.Server{Handler: admin.Operator(a), ReadHeaderTimeout: headerTimeout, ReadTimeout: adminTimeout}, operator)
+	a.loop("heartbeat", a.heartbeat.Run)
+	a.loop("retention", a.retention().Run)
+	a.loop("reconcile", a.reconciles().Run)
+	front, err := a.openPage(ctx)
+	if err != nil {
+		return err
+	}
+	a.serve("admin", &http.Server{Handler: front, ReadHeaderTimeout: headerTimeout, ReadTimeout: adminTimeout}, operator)
 	a.serve("control", &http.Server{Handler: admin.Control(a), ReadHeaderTimeout: headerTimeout}, control)
+	a.stack.push(func(context.Context) error { a.hub.close(); return nil })
 	a.serve("intake", receiver.NewServer(a.receiver, a.opt.Log), receiver.Listen(intake, cfg.MaxConnections))
 	a.stack.push(func(context.Context) error { a.receiver.Stop(); return nil })
-	a.watch()
+	a.tend()
 	a.opt.Log.Info().Str("listen", a.Listen).Str("admin_listen", a.AdminListen).
 		Str("database", cfg.Database).Str("version", a.opt.Version).Msg("listening")
 	return nil
@@ -189,34 +234,22 @@ const (
 
 // recover takes back what a dead server had claimed.
 func (a *App) recover(ctx context.Context) error {
+	if err := a.compareClock(ctx); err != nil {
+		return err
+	}
 	snapshot := a.snapshot.Load()
 	recovered, err := a.store.Recover(ctx, a.opt.Clock(), snapshot.reviews)
 	if err != nil {
 		return fmt.Errorf("take back unfinished work: %w", err)
 	}
-	if err := a.clampDue(ctx, a.opt.Clock()); err != nil {
-		return err
-	}
 	if recovered.Events+recovered.Deliveries+recovered.InDoubt > 0 {
-		a.opt.Log.Warn().Int("events", recovered.Events).Int("deliveries", recovered.Deliveries).
-			Int("in_doubt", recovered.InDoubt).
-			Msg("took back what an earlier server had not finished")
+		line := a.opt.Log.Warn().Int("events", recovered.Events).Int("deliveries", recovered.Deliveries).Int("in_doubt", recovered.InDoubt)
+		if recovered.InDoubt > 0 {
+			line = line.Str(event.FieldHint, "creel deliveries --state in_doubt, then creel resolve")
+		}
+		line.Msg("took back what an earlier server had not finished")
 	}
 	return nil
-}
-
-// clampDue brings closer what a clock that was set back left too far ahead.
-func (a *App) clampDue(ctx context.Context, now time.Time) error {
-	snapshot := a.snapshot.Load()
-	longest := make(map[string]time.Duration, len(snapshot.Routes))
-	for _, route := range snapshot.Routes {
-		longest[route.Name] = route.Longest
-	}
-	moved, err := a.store.ClampDue(ctx, now, snapshot.EventPolicy.Longest(0), longest)
-	if moved > 0 {
-		a.opt.Log.Warn().Int(event.FieldCount, moved).Msg("the clock was set back: work that was due too far ahead is due sooner")
-	}
-	return err
 }
 
 // loop runs a loop of jobs until the app stops, and waits for its end then.
@@ -284,12 +317,18 @@ func (a *App) Stop(ctx context.Context) error {
 func (a *App) Act(ctx context.Context, action event.Action) (event.Action, error) {
 	action.At = a.opt.Clock()
 	done, err := act(ctx, a.store, a.snapshot.Load().Config, action)
+	a.acted(action, done, err)
+	return done, err
+}
+
+// acted tells of an action that was done, or not.
+func (a *App) acted(action, done event.Action, err error) {
 	a.dispatcher.Refresh()
+	a.tellActed(done)
 	line := a.opt.Log.Info()
 	if err != nil {
 		line = a.opt.Log.Warn().Err(err)
 	}
 	line.Str(event.FieldAction, string(action.Kind)).Str(event.FieldActor, action.Actor).
 		Int(event.FieldCount, done.Done).Msg("operator action")
-	return done, err
 }

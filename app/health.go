@@ -50,8 +50,10 @@ type Status struct {
 	Receipts     []receiver.Counts         `json:"receipts"`
 	Destinations []event.DestinationHealth `json:"destinations"`
 	Incidents    []event.OpenIncident      `json:"incidents"`
-	Stranded     []string                  `json:"stranded"` // destinations that are gone, with deliveries that wait
-	InDoubt      int                       `json:"in_doubt"` // deliveries that wait for a decision, as far as 500
+	Signals      []event.Signal            `json:"signals"`
+	DeadAlerts   []event.Delivery          `json:"dead_alerts"` // that could not be sent, of open incidents
+	Stranded     []string                  `json:"stranded"`    // destinations that are gone, with deliveries that wait
+	InDoubt      int                       `json:"in_doubt"`    // deliveries that wait for a decision, as far as 500
 }
 
 // Status implements admin.Operations.
@@ -72,15 +74,20 @@ func (a *App) Status(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := a.snapshot.Load().Config.Destinations
-	stranded := slices.DeleteFunc(waiting, func(name string) bool { _, ok := known[name]; return ok })
+	deadAlerts, err := a.store.DeadAlerts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := a.snapshot.Load().Config.DestinationNames()
+	stranded := slices.DeleteFunc(waiting, func(name string) bool { return slices.Contains(known, name) })
 	return Status{Stranded: stranded, InDoubt: len(doubts), Version: a.opt.Version, Started: a.started, Listen: a.Listen, AdminListen: a.AdminListen,
-		Ready: admin.Report(a.Checks()), Receipts: a.receiver.Counts(), Destinations: destinations, Incidents: incidents}, nil
+		Ready: admin.Report(a.Checks()), Receipts: a.receiver.Counts(), Destinations: destinations, Incidents: incidents,
+		Signals: a.Signals(), DeadAlerts: deadAlerts}, nil
 }
 
-// watch ends the app when the store can not be trusted any more, and tells
+// tend ends the app when the store can not be trusted any more, and tells
 // the supervisor that all is well for as long as it is.
-func (a *App) watch() {
+func (a *App) tend() {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.stack.push(func(context.Context) error { cancel(); return nil })
 	interval := watchdogInterval(a.opt.Env)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,7 +48,7 @@ func (a *App) remember(ctx context.Context, s *Snapshot) error {
 // database already has. It only reads, beside a running server or not.
 func Compare(ctx context.Context, s *Snapshot) config.Problems {
 	if _, err := os.Stat(s.Config.Database); errors.Is(err, os.ErrNotExist) {
-		return nil // the first start makes it
+		return homeless(s.Config.Database)
 	}
 	reader, err := store.OpenRead(ctx, s.Config.Database)
 	if err != nil {
@@ -65,7 +66,19 @@ func Compare(ctx context.Context, s *Snapshot) config.Problems {
 			Message: fmt.Sprintf("the identity settings of %q are not those of its stored events", name), Hint: identityHint})
 	}
 	problems = append(problems, missingRules(ctx, reader, s)...)
+	problems = append(problems, waitingSteps(ctx, reader, s)...)
 	return append(problems, stranded(ctx, reader, s)...)
+}
+
+// homeless reports a database that the first start could not make: it makes the
+// file, and no folder.
+func homeless(database string) config.Problems {
+	folder := filepath.Dir(database)
+	if about, err := os.Stat(folder); err == nil && about.IsDir() {
+		return nil
+	}
+	return config.Problems{{Path: "database", Message: "there is no folder " + folder, Unresolved: true,
+		Hint: "make it, for the server's user alone: install -d -m 700 -o USER " + folder}}
 }
 
 // stranded warns of deliveries that wait for a destination which the
@@ -76,8 +89,9 @@ func stranded(ctx context.Context, reader *store.Reader, s *Snapshot) config.Pro
 		return config.Problems{{Path: "database", Message: err.Error()}}
 	}
 	var problems config.Problems
+	known := s.Config.DestinationNames()
 	for _, name := range waiting {
-		if _, ok := s.Config.Destinations[name]; !ok {
+		if !slices.Contains(known, name) {
 			problems = append(problems, config.Problem{Path: "destination", Warning: true,
 				Message: fmt.Sprintf("deliveries wait for the destination %q, which is gone", name),
 				Hint:    "put it back under that name; creel deliveries --destination " + name + " lists them"})

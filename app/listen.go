@@ -1,12 +1,16 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"creel/config"
 )
 
 // The names of the listeners, as socket units give them.
@@ -24,19 +28,7 @@ const firstInherited = 3
 // while the server restarts wait in it. A single socket without a name is the
 // senders'.
 func inherited(env func(string) (string, bool), name string) (net.Listener, error) {
-	if pid, _ := env("LISTEN_PID"); pid != strconv.Itoa(os.Getpid()) {
-		return nil, nil
-	}
-	text, _ := env("LISTEN_FDS")
-	count, err := strconv.Atoi(text)
-	if err != nil || count < 1 {
-		return nil, nil
-	}
-	names := []string{socketName}
-	if given, ok := env("LISTEN_FDNAMES"); ok {
-		names = strings.Split(given, ":")
-	}
-	i := slices.Index(names[:min(count, len(names))], name)
+	i := passed(env, name)
 	if i < 0 {
 		return nil, nil
 	}
@@ -49,6 +41,46 @@ func inherited(env func(string) (string, bool), name string) (net.Listener, erro
 	return listener, nil
 }
 
+// passed is which of the sockets that systemd passes has a name, or -1.
+func passed(env func(string) (string, bool), name string) int {
+	if pid, _ := env("LISTEN_PID"); pid != strconv.Itoa(os.Getpid()) {
+		return -1
+	}
+	text, _ := env("LISTEN_FDS")
+	count, err := strconv.Atoi(text)
+	if err != nil || count < 1 {
+		return -1
+	}
+	names := []string{socketName}
+	if given, ok := env("LISTEN_FDNAMES"); ok {
+		names = strings.Split(given, ":")
+	}
+	return slices.Index(names[:min(count, len(names))], name)
+}
+
+// CanListen tells, before the first start makes a database, whether the server
+// could listen where it is to: one that can not leaves no empty database behind.
+// Where there is a database it says nothing: whoever has it open is the better
+// answer.
+func CanListen(env func(string) (string, bool), cfg *config.Config) error {
+	if _, err := os.Stat(cfg.Database); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for name, address := range map[string]string{socketName: cfg.Listen, adminSocketName: cfg.Admin.Listen} {
+		if passed(env, name) >= 0 {
+			continue
+		}
+		listener, err := listen(env, name, address)
+		if err != nil {
+			return err
+		}
+		if err := listener.Close(); err != nil {
+			return fmt.Errorf("try to listen for %s on %s: %w", name, address, err)
+		}
+	}
+	return nil
+}
+
 // listen opens a TCP listener, or takes the inherited one of that name.
 func listen(env func(string) (string, bool), name, address string) (net.Listener, error) {
 	listener, err := inherited(env, name)
@@ -57,7 +89,20 @@ func listen(env func(string) (string, bool), name, address string) (net.Listener
 	}
 	listener, err = net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for %s on %s: %w (is another server running there?)", name, address, err)
+		return nil, fmt.Errorf("listen for %s on %s: %w (%s)", name, address, err, whyNot(err))
 	}
 	return listener, nil
+}
+
+// whyNot is what to look at where an address can not be listened on.
+func whyNot(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "is another server running there?"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "this machine has no such address"
+	case errors.Is(err, os.ErrPermission):
+		return "this user may not: take a port from 1024 on, or allow it with CAP_NET_BIND_SERVICE"
+	}
+	return "write host:port of this machine"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"creel/admin"
 	"creel/receiver"
@@ -41,15 +42,21 @@ func (a *App) reloaded(ctx context.Context) (*Snapshot, error) {
 	if err := a.comparable(ctx, snapshot); err != nil {
 		return nil, err
 	}
+	if err := a.migrated(ctx, snapshot); err != nil {
+		return nil, err
+	}
 	if err := a.receiver.Apply(receiver.Settings{KeepHeaders: snapshot.keptHeaders(), TrustedProxies: cfg.TrustedProxies}); err != nil {
 		return nil, refusal{err}
 	}
 	// From here on nothing refuses: the routes were compiled with the rest.
 	old := a.snapshot.Swap(snapshot)
+	a.tally.Configure(sourceNames(cfg), cfg.DestinationNames())
 	if err := a.dispatcher.Configure(snapshot.Routes); err != nil {
 		return nil, err
 	}
 	old.close()
+	a.tellAs(snapshot)
+	a.store.LimitOwn(time.Duration(cfg.SQL.Timeout))
 	a.warn(append(problems, stranded(ctx, a.store.Reader, snapshot)...))
 	return snapshot, a.remember(ctx, snapshot)
 }

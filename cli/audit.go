@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"creel/config"
 	"creel/event"
 	"creel/store"
 )
@@ -17,7 +18,7 @@ func (f *frame) audit() *cobra.Command {
 	var limit uint
 	cmd := &cobra.Command{
 		Use:   "audit [ACTION]",
-		Short: "Who did what, newest first; with a number, the keys of one action",
+		Short: "Who did what, newest first; with a number, the keys of one action, or itself where it has none",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			reader, _, err := f.reader(cmd.Context())
 			if err != nil {
@@ -32,6 +33,9 @@ func (f *frame) audit() *cobra.Command {
 				items, err := itemsOf(cmd.Context(), reader, id)
 				if err != nil {
 					return failed("", "%w", err)
+				}
+				if len(items) == 0 {
+					return f.printAction(cmd.Context(), reader, id)
 				}
 				return f.printItems(items)
 			}
@@ -58,6 +62,18 @@ func itemsOf(ctx context.Context, reader *store.Reader, id int64) ([]event.Actio
 	}
 }
 
+// printAction shows an action that acted on no events: all there is of it.
+func (f *frame) printAction(ctx context.Context, reader *store.Reader, id int64) error {
+	action, err := reader.Action(ctx, id)
+	if errors.Is(err, event.ErrNotFound) {
+		return nothing("creel audit, to see the actions")
+	}
+	if err != nil {
+		return failed("", "%w", err)
+	}
+	return f.printActions([]event.Action{action})
+}
+
 func (f *frame) printActions(actions []event.Action) error {
 	if len(actions) == 0 {
 		return &exit{code: exitNothing, err: errors.New("nobody has replayed, discarded, paused or resumed anything yet")}
@@ -70,13 +86,28 @@ func (f *frame) printActions(actions []event.Action) error {
 			}
 			continue
 		}
-		rows.row(strconv.FormatInt(action.ID, 10), stamp(action.At), action.Actor, string(action.Kind), subject(action),
+		rows.row(strconv.FormatInt(action.ID, 10), stamp(action.At), action.Actor, deed(action), subject(action),
 			fmt.Sprintf("%d of %d", action.Done, action.Selected), strconv.Itoa(action.Refused), action.Reason)
 	}
 	if !f.asJSON {
 		rows.flush()
 	}
 	return nil
+}
+
+// deed is what was done, and how where that is not the usual.
+func deed(action event.Action) string {
+	text := string(action.Kind)
+	if action.Resend {
+		text += " --resend"
+	}
+	if action.Rate > 0 {
+		text += " --rate " + config.Rate(action.Rate).String()
+	}
+	if action.Finished.IsZero() {
+		text += " (goes on)"
+	}
+	return text
 }
 
 // subject is what an action was about, as the flags would say it.
@@ -108,9 +139,6 @@ func subject(action event.Action) string {
 }
 
 func (f *frame) printItems(items []event.ActionItem) error {
-	if len(items) == 0 {
-		return nothing("creel audit, to see the actions")
-	}
 	rows := newTable(f.out, "EVENT", "RESULT")
 	for _, item := range items {
 		if f.asJSON {

@@ -16,7 +16,8 @@ const many = 1300
 
 // TestGateO2 kills the server while it replays many events in chunks: whatever
 // moment that was, the events that run again are those that the audit trail
-// names, and the next start ends the same action.
+// names, and the next start ends the same action, which the command has waited
+// for.
 func TestGateO2(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
@@ -33,11 +34,9 @@ key  = "{body.order}"
 		return s.count(t, `SELECT count(*) FROM event WHERE state = 'dead' AND run = 1`) == many
 	})
 
-	var command sync.WaitGroup
-	command.Go(func() { _, _, _ = s.Run(t, "replay", "--state", "dead", "--reason", "bug 412 fixed") })
+	command := s.Begin(t, "replay", "--state", "dead", "--reason", "bug 412 fixed")
 	testkit.Await(soon, func() bool { return s.count(t, `SELECT count(*) FROM action_item WHERE result = 'replayed'`) > 0 })
 	s.Kill()
-	command.Wait()
 	for what, query := range map[string]string{
 		"events that run again without an audit row": `SELECT count(*) FROM event WHERE run > 1 AND NOT EXISTS (SELECT 1 FROM action_item i WHERE i.event = event.seq AND i.result = 'replayed')`,
 		"audit rows of events that do not run again": `SELECT count(*) FROM action_item i JOIN event ON event.seq = i.event WHERE i.result = 'replayed' AND event.run = 1`,
@@ -54,6 +53,9 @@ key  = "{body.order}"
 		actions := lines[actionLine](t, s.Process, "audit", "--json")
 		return len(actions) == 1 && actions[0].Done == many
 	})
+	if exit, said := command.Wait(), command.Stdout(); exit.Code != 0 || !strings.Contains(said, "Replayed: 1300 of 1300, action 1") {
+		t.Errorf("the command ended with %+v, %q, %q", exit, said, command.Stderr())
+	}
 	a := lines[actionLine](t, s.Process, "audit", "--json")[0]
 	if a.Reason != "bug 412 fixed" || !strings.HasPrefix(a.Actor, "cli:") || a.Selected != many || a.Refused != 0 {
 		t.Errorf("audited %+v", a)

@@ -11,22 +11,35 @@ import (
 )
 
 func (f *frame) check() *cobra.Command {
+	var copied string
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Say everything that is wrong with the configuration, at once",
 		Long: `Check reads the configuration as serve would, compiles every source, rule and
 destination, compares it with the database where there is one, and prints every
 problem with its file, line, key and what to do. It changes nothing. Exit 0
-when serve would start, 2 when it would not; warnings do not stop the start.`,
+when serve would start, 2 when it would not; warnings do not stop the start.
+
+With --database it rehearses the start on a copy, before an upgrade or a large
+change: it brings the copy's schema and your own migrations forward, reads it
+whole before and after, compares the configuration with it, and says what would be
+left behind. Exit 3 when serve would start and leave work behind that waits for a
+source or a destination that is gone; 1 when the copy can not be used.`,
+		Example: `  creel check
+  creel backup copy.db && creel check --database copy.db`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := f.load()
 			if err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("database") {
+				return f.rehearse(cmd.Context(), s, copied)
+			}
 			return f.printProblems(s, f.everything(cmd.Context(), s))
 		},
 	}
+	textVar(cmd, &copied, "database", "a copy of the database, on which the start is rehearsed; it is changed")
 	return f.jsonFlag(cmd)
 }
 
@@ -40,6 +53,9 @@ func (f *frame) everything(ctx context.Context, s *setup) config.Problems {
 	}
 	if snapshot == nil {
 		return problems
+	}
+	if s.file != "" {
+		problems = append(problems, app.Unheard(s.config)...)
 	}
 	problems = append(problems, snapshot.Advice()...)
 	problems = append(problems, app.Compare(ctx, snapshot)...)

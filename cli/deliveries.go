@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"creel/admin"
+	"creel/config"
 	"creel/event"
 	"creel/store"
 )
@@ -22,7 +24,7 @@ func (f *frame) deliveries() *cobra.Command {
   creel deliveries --destination app --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reader, _, err := f.reader(cmd.Context())
+			reader, s, err := f.reader(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -37,12 +39,12 @@ func (f *frame) deliveries() *cobra.Command {
 				}
 				filter.Event = &of
 			}
-			return f.listDeliveries(cmd, reader, filter, int(limit))
+			return f.listDeliveries(cmd, s.config, reader, filter, int(limit))
 		},
 	}
-	cmd.Flags().StringVar(&filter.Destination, "destination", "", "destination name")
-	cmd.Flags().StringVar(&state, "state", "", "state: "+joinDeliveryStates())
-	cmd.Flags().StringVar(&key, "event", "", "the event that they belong to")
+	textVar(cmd, &filter.Destination, "destination", "destination name")
+	textVar(cmd, &state, "state", "state: "+joinDeliveryStates())
+	textVar(cmd, &key, "event", "the event that they belong to")
 	limitFlag(cmd, &limit)
 	return f.jsonFlag(cmd)
 }
@@ -70,7 +72,7 @@ func parseDeliveryState(text string) (event.DeliveryState, error) {
 	return "", usage("one of "+joinDeliveryStates(), "--state %q is not a state of a delivery", text)
 }
 
-func (f *frame) listDeliveries(cmd *cobra.Command, reader *store.Reader, filter store.DeliveryFilter, limit int) error {
+func (f *frame) listDeliveries(cmd *cobra.Command, cfg *config.Config, reader *store.Reader, filter store.DeliveryFilter, limit int) error {
 	rows := newTable(f.out, "ID", "EVENT", "DESTINATION", "STATE", "ATTEMPTS", "STATUS", "NEXT", "ERROR")
 	if f.asJSON {
 		rows = nil
@@ -100,7 +102,7 @@ func (f *frame) listDeliveries(cmd *cobra.Command, reader *store.Reader, filter 
 		if filter == (store.DeliveryFilter{}) {
 			return nothing("creel events, to see whether anything has come in")
 		}
-		return nothing("creel deliveries, without a filter")
+		return noneNamed(cfg, filter.Source, filter.Destination, "creel deliveries, without a filter")
 	}
 	if rows != nil {
 		rows.flush()
@@ -111,15 +113,31 @@ func (f *frame) listDeliveries(cmd *cobra.Command, reader *store.Reader, filter 
 	return nil
 }
 
+// eventOrAlert names what a delivery is about.
+func eventOrAlert(d event.Delivery) string {
+	if d.Alert != 0 {
+		return "incident " + strconv.FormatInt(d.Alert, 10)
+	}
+	return d.Event.String()
+}
+
+// whereTo names a destination, and who or what at it.
+func whereTo(destination, target string) string {
+	if target == "" {
+		return destination
+	}
+	return destination + " " + target
+}
+
 func (f *frame) printDelivery(rows *table, d event.Delivery) error {
 	if f.asJSON {
-		return f.printJSON(lineOfDelivery(d))
+		return f.printJSON(admin.LineOfDelivery(d))
 	}
 	status := ""
 	if d.Status > 0 {
 		status = strconv.Itoa(d.Status)
 	}
-	rows.row(strconv.FormatInt(d.ID, 10), d.Event.String(), d.Destination, string(d.State),
+	rows.row(strconv.FormatInt(d.ID, 10), eventOrAlert(d), whereTo(d.Destination, d.Target), string(d.State),
 		strconv.Itoa(d.Attempts), status, stamp(d.NextAt), d.Error)
 	return nil
 }

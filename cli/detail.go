@@ -2,55 +2,17 @@ package cli
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"creel/admin"
+	"creel/app"
 	"creel/event"
 	"creel/store"
 )
 
-// detailLine is one event whole, as --json prints it.
-type detailLine struct {
-	eventLine
-	Header     string          `json:"header"`
-	Body       string          `json:"body"` // text where the bytes are UTF-8
-	BodyBase64 string          `json:"body_base64"`
-	Part       string          `json:"part,omitempty"`
-	Verdicts   []verdictLine   `json:"verdicts"`
-	Deliveries []attemptedLine `json:"deliveries"`
-	Conflicts  int             `json:"conflicts"`
-	Actions    []event.Action  `json:"actions"`
-}
-
-type verdictLine struct {
-	Run      int            `json:"run"`
-	Rule     string         `json:"rule"`
-	Decision event.Decision `json:"decision"`
-	Reason   string         `json:"reason"`
-	At       string         `json:"at"`
-}
-
-type attemptedLine struct {
-	deliveryLine
-	Tries []attemptLine `json:"tries"`
-}
-
-type attemptLine struct {
-	Run        int           `json:"run"`
-	Number     int           `json:"number"`
-	Spent      bool          `json:"spent"`
-	Start      string        `json:"start"`
-	DurationMS int64         `json:"duration_ms"`
-	Status     int           `json:"status"`
-	Outcome    event.Outcome `json:"outcome"`
-	Error      string        `json:"error"`
-	Answer     string        `json:"answer"`
-}
-
-func (f *frame) showEvent(ctx context.Context, reader *store.Reader, text string) error {
+func (f *frame) showEvent(ctx context.Context, reader *store.Reader, s *setup, text string) error {
 	key, err := event.ParseKey(text)
 	if err != nil {
 		return usage("creel events", "%w", err)
@@ -62,7 +24,9 @@ func (f *frame) showEvent(ctx context.Context, reader *store.Reader, text string
 	if err != nil {
 		return failed("", "%w", err)
 	}
-	line := detailOf(&detail)
+	hidden, _ := app.RedactionsOf(s.config) // what is wrong hides more
+	whole := app.DetailOf(&detail, hidden)
+	line := admin.LineOfDetail(&whole)
 	if f.asJSON {
 		return f.printJSON(line)
 	}
@@ -70,28 +34,7 @@ func (f *frame) showEvent(ctx context.Context, reader *store.Reader, text string
 	return nil
 }
 
-func detailOf(d *store.EventDetail) detailLine {
-	line := detailLine{eventLine: lineOf(d.Work.Event), Header: d.Header, Part: d.Part,
-		BodyBase64: base64.StdEncoding.EncodeToString(d.Body), Conflicts: d.OtherBodies, Actions: d.Actions,
-		Verdicts: []verdictLine{}, Deliveries: []attemptedLine{}}
-	if utf8.Valid(d.Body) {
-		line.Body = string(d.Body)
-	}
-	for _, v := range d.Verdicts {
-		line.Verdicts = append(line.Verdicts, verdictLine{v.Run, v.Rule, v.Decision, v.Reason, stamp(v.At)})
-	}
-	for _, delivery := range d.Deliveries {
-		attempted := attemptedLine{deliveryLine: lineOfDelivery(delivery.Delivery), Tries: []attemptLine{}}
-		for _, a := range delivery.Attempts {
-			attempted.Tries = append(attempted.Tries, attemptLine{a.Run, a.Number, a.Spent, stamp(a.Start),
-				a.Duration.Milliseconds(), a.Status, a.Outcome, a.Error, a.Answer})
-		}
-		line.Deliveries = append(line.Deliveries, attempted)
-	}
-	return line
-}
-
-func (f *frame) printDetail(line *detailLine) {
+func (f *frame) printDetail(line *admin.DetailLine) {
 	facts := newTable(f.out, "EVENT", line.Key.String())
 	for _, fact := range [][2]string{
 		{"type", line.Type}, {"object", line.Object}, {"version", line.Version},
@@ -106,11 +49,17 @@ func (f *frame) printDetail(line *detailLine) {
 	facts.row("duplicates", fmt.Sprintf("%d; other bodies under this key: %d", line.Duplicates, line.Conflicts))
 	facts.flush()
 	f.printVerdicts(line.Verdicts)
+	f.printEffects(line.Effects)
 	f.printAttempts(line.Deliveries)
-	fmt.Fprintf(f.out, "\n%s\n\n%s\n", terminalText(strings.TrimSuffix(line.Header, "\n")), f.shownBody(line))
+	if line.Header == "" && line.Body == "" && line.BodyBase64 == "" {
+		fmt.Fprintln(f.out, "\nWhat it carried is not here any more: it was removed after the retention, or never kept because its type is ignored.")
+	} else {
+		fmt.Fprintf(f.out, "\n%s\n\n%s\n", terminalText(strings.TrimSuffix(line.Header, "\n")), f.shownBody(line.Body, line.BodyBase64))
+	}
+	f.printOthers(line)
 }
 
-func (f *frame) printVerdicts(verdicts []verdictLine) {
+func (f *frame) printVerdicts(verdicts []admin.VerdictLine) {
 	if len(verdicts) == 0 {
 		return
 	}
@@ -122,29 +71,65 @@ func (f *frame) printVerdicts(verdicts []verdictLine) {
 	rows.flush()
 }
 
-func (f *frame) printAttempts(deliveries []attemptedLine) {
+func (f *frame) printAttempts(deliveries []admin.AttemptedLine) {
 	for _, d := range deliveries {
-		fmt.Fprintf(f.out, "\nDelivery %d to %s: %s, webhook-id %s\n", d.ID, printable(d.Destination), d.State, d.WebhookID)
-		rows := newTable(f.out, "RUN", "TRY", "START", "TOOK", "STATUS", "OUTCOME", "ERROR")
+		fmt.Fprintf(f.out, "\nDelivery %d to %s: %s, webhook-id %s\n", d.ID, printable(whereTo(d.Destination, d.Target)), d.State, d.WebhookID)
+		rows := newTable(f.out, "RUN", "TRY", "START", "TOOK", "STATUS", "OUTCOME", "ERROR", "ANSWER")
 		for _, a := range d.Tries {
 			rows.row(fmt.Sprint(a.Run), fmt.Sprint(a.Number), a.Start, fmt.Sprintf("%d ms", a.DurationMS),
-				fmt.Sprint(a.Status), string(a.Outcome), a.Error)
+				fmt.Sprint(a.Status), string(a.Outcome), a.Error, firstLine(a.Answer))
 		}
 		rows.flush()
 	}
 }
 
+// firstLine is the first line of an answer that says something, as a cell.
+func firstLine(answer string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")
+	return printable(strings.TrimSpace(line))
+}
+
 // maxShown is how much of a body the terminal gets, in bytes; --json has all.
 const maxShown = 16 << 10
 
-func (f *frame) shownBody(line *detailLine) string {
-	if line.Body == "" && line.BodyBase64 != "" {
+func (f *frame) shownBody(body, bytes string) string {
+	if body == "" && bytes != "" {
 		return "(not UTF-8 text; --json has the bytes in body_base64)"
 	}
-	if len(line.Body) > maxShown {
-		return terminalText(line.Body[:maxShown]) + fmt.Sprintf("\n… %d bytes more; --json has all", len(line.Body)-maxShown)
+	if len(body) > maxShown {
+		return terminalText(body[:maxShown]) + fmt.Sprintf("\n… %d bytes more; --json has all", len(body)-maxShown)
 	}
-	return terminalText(line.Body)
+	return terminalText(body)
+}
+
+// printOthers shows the other bodies that came under the event's key, and
+// where each begins to differ.
+func (f *frame) printOthers(line *admin.DetailLine) {
+	for i, other := range line.Others {
+		fmt.Fprintf(f.out, "\nOther body %d of %d, which is not used: came %s, first at %s, last at %s; %s\n\n%s\n", i+1, line.Conflicts,
+			plural(other.Seen, "time", "times"), other.FirstAt, other.LastAt, differs(line.Body, other.Body), f.shownBody(other.Body, other.BodyBase64))
+	}
+	if left := line.Conflicts - len(line.Others); left > 0 && len(line.Others) > 0 {
+		fmt.Fprintf(f.out, "\n%s came and %s not kept.\n", plural(left, "more body", "more bodies"), map[bool]string{true: "was", false: "were"}[left == 1])
+	}
+}
+
+// around is how much of a body is shown from where it differs, in characters.
+const around = 60
+
+// differs says from where on two texts are not the same.
+func differs(first, other string) string {
+	if first == "" || other == "" {
+		return "one of the two is no text"
+	}
+	a, b := []rune(first), []rune(other)
+	at := 0
+	for at < len(a) && at < len(b) && a[at] == b[at] {
+		at++
+	}
+	from := max(0, at-around/3)
+	show := func(text []rune) string { return shown(string(text[min(from, len(text)):]), around) }
+	return fmt.Sprintf("it differs from character %d on:\n  used   %s\n  other  %s", at+1, show(a), show(b))
 }
 
 // terminalText keeps line breaks and tabs and makes the rest printable.

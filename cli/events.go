@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"creel/admin"
+	"creel/config"
 	"creel/event"
 	"creel/store"
 )
@@ -24,19 +26,19 @@ func (f *frame) events() *cobra.Command {
   creel events --source stripe --type 'invoice.*' --since 24h --json
   creel events stripe/acct_1/evt_1M2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			reader, _, err := f.reader(cmd.Context())
+			reader, s, err := f.reader(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer reader.Close()
 			if len(args) == 1 && !sel.given() {
-				return f.showEvent(cmd.Context(), reader, args[0])
+				return f.showEvent(cmd.Context(), reader, s, args[0])
 			}
 			selector, err := sel.selector(f.now(), args)
 			if err != nil {
 				return err
 			}
-			return f.listEvents(cmd.Context(), reader, selector, int(limit))
+			return f.listEvents(cmd.Context(), s.config, reader, selector, int(limit))
 		},
 	}
 	sel.flags(cmd)
@@ -44,7 +46,7 @@ func (f *frame) events() *cobra.Command {
 	return f.jsonFlag(cmd)
 }
 
-func (f *frame) listEvents(ctx context.Context, reader *store.Reader, selector event.Selector, limit int) error {
+func (f *frame) listEvents(ctx context.Context, cfg *config.Config, reader *store.Reader, selector event.Selector, limit int) error {
 	var rows *table
 	count, err := eachEvent(ctx, reader, selector, limit, func(e event.Event) error {
 		if selector.State == event.Dead && e.State != event.Dead {
@@ -55,7 +57,7 @@ func (f *frame) listEvents(ctx context.Context, reader *store.Reader, selector e
 			e.Error = why
 		}
 		if f.asJSON {
-			return f.printJSON(lineOf(e))
+			return f.printJSON(admin.LineOf(e))
 		}
 		if rows == nil {
 			rows = newTable(f.out, "RECEIVED", "EVENT", "TYPE", "STATE", "ATTEMPTS", "DUPLICATES", "ERROR")
@@ -71,7 +73,7 @@ func (f *frame) listEvents(ctx context.Context, reader *store.Reader, selector e
 		return err
 	}
 	if count == 0 {
-		return nothing("creel events, without a filter")
+		return noneNamed(cfg, selector.Source, selector.Destination, "creel events, without a filter")
 	}
 	if count == limit && !f.asJSON {
 		fmt.Fprintf(f.err, "The newest %d; --limit 0 lists all.\n", limit)

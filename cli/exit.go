@@ -28,8 +28,13 @@ func usage(hint, format string, args ...any) error {
 	return &exit{code: exitUsage, err: fmt.Errorf(format, args...), hint: hint}
 }
 
+// failed keeps the hint of an error that has one, where there is none of its own.
 func failed(hint, format string, args ...any) error {
-	return &exit{code: exitFailed, err: fmt.Errorf(format, args...), hint: hint}
+	err := fmt.Errorf(format, args...)
+	if inner := (*exit)(nil); hint == "" && errors.As(err, &inner) {
+		hint = inner.hint
+	}
+	return &exit{code: exitFailed, err: err, hint: hint}
 }
 
 // errNothing is the end of a command whose selection matched nothing.

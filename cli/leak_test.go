@@ -90,6 +90,7 @@ func TestGateO8(t *testing.T) {
 	c.Watch("the log", p.Stderr)
 	c.Watch("what commands and answers showed", shown.bytes)
 	p.Start(t)
+	told := follow(t, p)
 
 	s := &site{Process: p, app: app, canary: c}
 	note := fmt.Sprintf(`"note":%q`, c.Payload)
@@ -107,11 +108,12 @@ func TestGateO8(t *testing.T) {
 		return len(lines[deliveryLine](t, p, "deliveries", "--state", "dead", "--json")) > 0 &&
 			len(lines[eventLine](t, p, "events", "--state", "dead", "--json")) >= 4
 	})
-	for _, path := range []string{"/healthz", "/readyz"} {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
 		request, _ := http.NewRequest(http.MethodGet, p.AdminURL(path), nil)
 		shown.add(exchange(t, request))
 	}
 	s.showAll(t, shown)
+	s.showRejects(t, shown)
 	s.badSecrets(t, text, shown)
 
 	if whole := command(t, p, 0, "events", "shop//e1"); !strings.Contains(whole, c.Payload) || strings.Contains(whole, c.Secret) {
@@ -120,6 +122,10 @@ func TestGateO8(t *testing.T) {
 	if exit := p.Terminate(); exit.Code != 0 {
 		t.Errorf("stop: %+v", exit)
 	}
+	for line := range told.lines {
+		shown.add(line)
+	}
+	shown.add(command(t, p, 0, "stats"))
 }
 
 // badRequests are requests that fail in every way in which verification can.
@@ -163,12 +169,40 @@ func (s *site) showAll(t *testing.T, shown *outputs) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"check"}, {"check", "--json"}, {"events"}, {"events", "--json"}, {"deliveries"}, {"deliveries", "--json"},
-		{"health"}, {"health", "--json"}, {"providers"}, {"version"},
+		{"health"}, {"health", "--json"}, {"stats"}, {"stats", "--json"}, {"providers"}, {"version"},
 		{"replay", "--state", "dead", "--dry-run"}, {"replay", "--state", "dead", "--dry-run", "--json"},
 		{"replay", "--state", "dead", "--reason", "again"}, {"pause", "app"}, {"resume", "app"},
 		{"audit"}, {"audit", "--json"}, {"audit", "1"}, {"send", "shop"}, {"send", "shop", "--flaw", "body"}, {"reload"},
 		{"events", "--error", "nothing at all"}, {"events", "no-key"}, {"send", "nobody"},
 	} {
+		_, stdout, stderr := s.Run(t, args...)
+		shown.add(string(stdout) + string(stderr))
+	}
+}
+
+// showRejects looks at what was rejected in every way. One that is shown whole
+// shows its payload, as an event does, and no secret.
+func (s *site) showRejects(t *testing.T, shown *outputs) {
+	t.Helper()
+	type rejectLine struct{ ID int64 }
+	list := lines[rejectLine](t, s.Process, "rejects", "--json")
+	if len(list) < 4 {
+		t.Fatalf("%d rejected requests", len(list))
+	}
+	whole := ""
+	for _, r := range list {
+		n := fmt.Sprint(r.ID)
+		for _, args := range [][]string{{"verify", "--drawer", n}, {"verify", "--drawer", n, "--json"}, {"rejects", "retry", n}} {
+			_, stdout, stderr := s.Run(t, args...)
+			shown.add(string(stdout) + string(stderr))
+		}
+		whole += command(t, s.Process, 0, "rejects", "show", n) + command(t, s.Process, 0, "rejects", "show", n, "--json")
+	}
+	if !strings.Contains(whole, s.canary.Payload) || strings.Contains(whole, s.canary.Secret) {
+		t.Errorf("rejected requests whole must show their payload and no secret:\n%s", whole)
+	}
+	command(t, s.Process, 0, "rejects", "show", "2", "--save", "captured.http")
+	for _, args := range [][]string{{"rejects"}, {"rejects", "retry", "--source", "shop"}, {"verify", "captured.http"}, {"verify", "creel.toml"}, {"verify", "--source", "shop", "captured.http", "--json"}} {
 		_, stdout, stderr := s.Run(t, args...)
 		shown.add(string(stdout) + string(stderr))
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -32,14 +31,18 @@ func (f *frame) destinationAction(kind event.ActionKind, name, short, said strin
 			if err != nil {
 				return err
 			}
-			if _, ok := s.config.Destinations[args[0]]; !ok {
-				return usage("one of "+strings.Join(slices.Sorted(maps.Keys(s.config.Destinations)), ", "), "there is no destination %q", args[0])
+			if names := s.config.DestinationNames(); !slices.Contains(names, args[0]) {
+				hint := "put it back into the configuration: creel discard --destination " + args[0] + " gives up what waits for one that is gone"
+				if len(names) > 0 {
+					hint = "one of " + strings.Join(names, ", ") + "; for one that is gone, creel discard --destination " + args[0]
+				}
+				return usage(hint, "there is no destination %q in the configuration", args[0])
 			}
 			action := f.action(kind, reason)
 			action.Target = args[0]
 			done, _, err := f.act(cmd.Context(), s, action)
 			if err != nil {
-				return failed("", "%s %s: %w", name, args[0], err)
+				return failed("", "%w", err)
 			}
 			if f.asJSON {
 				return f.printJSON(done)

@@ -13,75 +13,11 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"creel/event"
+	"creel/admin"
 )
 
-// eventLine is an event as --json prints it. Fields are only ever added.
-type eventLine struct {
-	Key        event.Key    `json:"key"`
-	Source     string       `json:"source"`
-	Account    string       `json:"account"`
-	ID         string       `json:"id"`
-	Type       string       `json:"type"`
-	Object     string       `json:"object"`
-	Version    string       `json:"version,omitempty"`
-	State      event.State  `json:"state"`
-	Run        int          `json:"run"`
-	Attempts   int          `json:"attempts"`
-	Duplicates int          `json:"duplicates"`
-	Origin     event.Origin `json:"origin"`
-	ReceivedAt string       `json:"received_at"`
-	NextAt     string       `json:"next_attempt_at,omitempty"`
-	FinishedAt string       `json:"finished_at,omitempty"`
-	Error      string       `json:"error"`
-}
-
-func lineOf(e event.Event) eventLine {
-	id := e.Key.ID
-	if e.LongID != "" {
-		id = e.LongID
-	}
-	return eventLine{Key: e.Key, Source: e.Key.Source, Account: e.Key.Account, ID: id, Type: e.Type,
-		Object: e.Object, Version: e.Version, State: e.State, Run: e.Run, Attempts: e.Attempts,
-		Duplicates: e.Duplicates, Origin: e.Origin, ReceivedAt: stamp(e.ReceivedAt), NextAt: stamp(e.NextAt),
-		FinishedAt: stamp(e.FinishedAt), Error: e.Error}
-}
-
-// deliveryLine is a delivery as --json prints it. Fields are only ever added.
-type deliveryLine struct {
-	ID          int64               `json:"id"`
-	Event       event.Key           `json:"event"`
-	Rule        string              `json:"rule"`
-	Destination string              `json:"destination"`
-	Key         string              `json:"key"`
-	WebhookID   string              `json:"webhook_id"`
-	State       event.DeliveryState `json:"state"`
-	Run         int                 `json:"run"`
-	Attempts    int                 `json:"attempts"`
-	Status      int                 `json:"status"`
-	Error       string              `json:"error"`
-	CreatedAt   string              `json:"created_at"`
-	NextAt      string              `json:"next_attempt_at,omitempty"`
-	FinishedAt  string              `json:"finished_at,omitempty"`
-}
-
-func lineOfDelivery(d event.Delivery) deliveryLine {
-	key := d.Key
-	if d.LongKey != "" {
-		key = d.LongKey
-	}
-	return deliveryLine{ID: d.ID, Event: d.Event, Rule: d.Rule, Destination: d.Destination, Key: key, WebhookID: event.WebhookID(d.Key, d.Destination),
-		State: d.State, Run: d.Run, Attempts: d.Attempts, Status: d.Status, Error: d.Error,
-		CreatedAt: stamp(d.CreatedAt), NextAt: stamp(d.NextAt), FinishedAt: stamp(d.FinishedAt)}
-}
-
 // stamp writes a time as RFC 3339 in UTC, or nothing.
-func stamp(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format("2006-01-02T15:04:05.000Z07:00")
-}
+func stamp(at time.Time) string { return admin.Stamp(at) }
 
 func (f *frame) printJSON(value any) error {
 	encoder := json.NewEncoder(f.out)

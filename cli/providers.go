@@ -46,8 +46,14 @@ func (f *frame) contract() *cobra.Command {
 			if !ok {
 				return usage("creel providers", "there is no provider %q", args[0])
 			}
+			list := ""
+			for _, preset := range source.Presets() {
+				if preset.Name == args[0] {
+					list = preset.List()
+				}
+			}
 			if f.asJSON {
-				return f.printJSON(map[string]any{"provider": args[0], "contract": contract})
+				return f.printJSON(map[string]any{"provider": args[0], "contract": contract, "list": list})
 			}
 			for _, fact := range contract.Facts() {
 				fmt.Fprintf(f.out, "%-14s %s\n", fact.Name, orUnknown(fact.Is))
@@ -55,6 +61,10 @@ func (f *frame) contract() *cobra.Command {
 					fmt.Fprintf(f.out, "%-14s   source: %s\n", "", fact.From)
 				}
 			}
+			if list == "" {
+				list = "nothing by itself: [source.reconcile] describes a list, and --ids takes a report"
+			}
+			fmt.Fprintf(f.out, "%-14s %s\n", "reconcile", list)
 			return nil
 		},
 	}

@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"creel/admin"
-	"creel/store"
 )
 
 func (f *frame) reload() *cobra.Command {
@@ -21,10 +21,13 @@ func (f *frame) reload() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client, err := admin.Dial(cmd.Context(), store.SocketPath(s.config.Database))
+			client, err := f.dial(cmd.Context(), s)
 			if found := s.problems.Resolved(); err != nil && found.Err() != nil {
 				// Where its database is may be among what could not be read.
 				return usage("creel check, then creel reload again", "the configuration has problems:\n%w", found.Faults())
+			}
+			if err != nil && !errors.Is(err, admin.ErrNoServer) {
+				return failed("", "%w", err)
 			}
 			if err != nil {
 				return failed("creel serve; where the file now names another database, a restart", "%w", err)

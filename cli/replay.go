@@ -7,62 +7,67 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"creel/admin"
 	"creel/app"
+	"creel/config"
 	"creel/event"
 )
 
 func (f *frame) replay() *cobra.Command {
 	var sel selection
-	var reason string
-	var dry, all bool
+	var reason, pace string
+	var dry, all, resend bool
 	cmd := &cobra.Command{
 		Use:   "replay [KEY...]",
 		Short: "Run the rules of events again, and send their dead deliveries",
 		Long: `Replay queues events again under the same identity. What was applied or sent
-stays so and is skipped; nothing is deleted. It acts through the running server
-where there is one.`,
+stays so and is skipped; nothing is deleted. With --resend what was sent goes out
+again, with the same webhook-id and a new signature; with --destination to that
+destination alone.
+
+A replay of many goes on in the server by itself, at --rate where one is given,
+also after the server was stopped or killed. This command waits for the end and
+says how far it is; the same command again waits for the same replay as long as
+it goes on. Without a server the events are queued, and go on when it starts.`,
 		Example: `  creel replay --source razorpay --state dead --since 2026-11-01 --dry-run
   creel replay --source razorpay --state dead --since 2026-11-01 --reason "bug 412 fixed"
-  creel replay stripe/acct_1/evt_1M2`,
+  creel replay stripe/acct_1/evt_1M2
+  creel replay --destination app --since 24h --resend --rate 50/s --reason "the app lost a day"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			selector, err := f.bulkSelector(&sel, args, all, "replay")
 			if err != nil {
 				return err
 			}
-			if dry {
-				return f.plan(cmd.Context(), selector)
+			action := f.action(event.ActionReplay, reason)
+			action.Selector, action.Resend = selector, resend
+			if action.Rate, err = parsePace(pace); err != nil {
+				return err
 			}
-			return f.bulk(cmd.Context(), event.ActionReplay, selector, reason)
+			if dry {
+				return f.plan(cmd.Context(), action)
+			}
+			return f.bulkAction(cmd.Context(), action)
 		},
 	}
 	sel.flags(cmd)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, per effect, and change nothing")
+	cmd.Flags().BoolVar(&resend, "resend", false, "send again what was sent, under the same identity")
+	textVar(cmd, &pace, "rate", "how many events go at most: 50/s, 100/m; as fast as it can without")
 	cmd.Flags().BoolVar(&all, "all", false, "every event, where no other selection is given")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit trail")
 	return f.jsonFlag(cmd)
 }
 
-func (f *frame) discard() *cobra.Command {
-	var sel selection
-	var reason string
-	cmd := &cobra.Command{
-		Use:     "discard [KEY...]",
-		Short:   "Give dead events up; they stay visible and audited",
-		Example: `  creel discard stripe//evt_1 --reason "test data"`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			selector, err := f.bulkSelector(&sel, args, false, "discard")
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 && selector.State == "" {
-				selector.State = event.Dead // nothing else can be given up
-			}
-			return f.bulk(cmd.Context(), event.ActionDiscard, selector, reason)
-		},
+// parsePace reads --rate: events in a second, 0 where it is not given.
+func parsePace(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
 	}
-	sel.flags(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit trail")
-	return f.jsonFlag(cmd)
+	rate, err := config.ParseRate(text)
+	if err != nil {
+		return 0, usage("--rate 50/s", "--rate %q: %w", text, err)
+	}
+	return float64(rate), nil
 }
 
 // bulkSelector refuses to act on everything by accident.
@@ -77,15 +82,26 @@ func (f *frame) bulkSelector(sel *selection, args []string, all bool, verb strin
 
 // bulk does an action on a selection and says what it came to.
 func (f *frame) bulk(ctx context.Context, kind event.ActionKind, selector event.Selector, reason string) error {
+	action := f.action(kind, reason)
+	action.Selector = selector
+	return f.bulkAction(ctx, action)
+}
+
+func (f *frame) bulkAction(ctx context.Context, action event.Action) error {
+	kind, selector := action.Kind, action.Selector
 	s, err := f.usable()
 	if err != nil {
 		return err
 	}
-	action := f.action(kind, reason)
-	action.Selector = selector
 	done, alone, err := f.act(ctx, s, action)
 	if errors.Is(err, event.ErrNotFound) {
 		return &exit{code: exitNothing, err: errors.New("no event has that key"), hint: "creel events"}
+	}
+	if errors.Is(err, admin.ErrLost) {
+		return failed("creel audit, which has it at the top if it has begun: then it goes on by itself", "%s: %w", kind, err)
+	}
+	if coded := (*exit)(nil); errors.As(err, &coded) {
+		return err
 	}
 	if err != nil {
 		return failed("", "%s: %w", kind, err)
@@ -96,12 +112,14 @@ func (f *frame) bulk(ctx context.Context, kind event.ActionKind, selector event.
 		}
 	} else if done.Selected > 0 {
 		fmt.Fprintf(f.out, "%s: %d of %d, action %d in the audit trail.\n", past(kind), done.Done, done.Selected, done.ID)
-		if alone && kind == event.ActionReplay {
+		if alone && done.Finished.IsZero() {
+			fmt.Fprintf(f.out, "No server runs on this database: the others go at %s when creel serve does.\n", config.Rate(done.Rate))
+		} else if alone && kind == event.ActionReplay && done.Done > 0 {
 			fmt.Fprintln(f.out, "No server runs on this database: they go on when creel serve does.")
 		}
 	}
 	if done.Selected == 0 {
-		return nothing("creel events, to see what there is")
+		return noneNamed(s.config, selector.Source, selector.Destination, "creel events, to see what there is")
 	}
 	return f.partly(done, len(selector.Keys)-done.Selected)
 }
@@ -127,6 +145,8 @@ func past(kind event.ActionKind) string {
 		return "Replayed"
 	case event.ActionDiscard:
 		return "Discarded"
+	case event.ActionLaneSkip:
+		return "Skipped"
 	}
 	return string(kind)
 }
@@ -142,7 +162,7 @@ type planLine struct {
 }
 
 // plan prints what a replay would do. It reads, and does nothing else.
-func (f *frame) plan(ctx context.Context, selector event.Selector) error {
+func (f *frame) plan(ctx context.Context, action event.Action) error {
 	reader, s, err := f.reader(ctx)
 	if err != nil {
 		return err
@@ -152,8 +172,12 @@ func (f *frame) plan(ctx context.Context, selector event.Selector) error {
 	if err != nil {
 		return err
 	}
+	refused := 0
 	rows := newTable(f.out, "EVENT", "TYPE", "STATE", "WHAT WOULD HAPPEN")
-	count, err := app.Plan(ctx, reader, rules, selector, func(item app.PlanItem) error {
+	count, err := app.Plan(ctx, reader, rules, action, func(item app.PlanItem) error {
+		if item.Refused() {
+			refused++
+		}
 		if f.asJSON {
 			return f.printJSON(planLine{Event: item.Event.Key, Type: item.Event.Type, State: item.Event.State,
 				Outcome: item.Outcome, Effects: item.Effects, Error: item.Error})
@@ -165,11 +189,15 @@ func (f *frame) plan(ctx context.Context, selector event.Selector) error {
 		return failed("", "plan: %w", err)
 	}
 	if count == 0 {
-		return nothing("creel events, to see what there is")
+		return noneNamed(s.config, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
 	}
 	if !f.asJSON {
 		rows.flush()
-		fmt.Fprintf(f.out, "%s would be replayed. Nothing has been changed.\n", plural(count, "event", "events"))
+		would := plural(count-refused, "event", "events") + " would be replayed"
+		if refused > 0 {
+			would += fmt.Sprintf(", %d would not", refused)
+		}
+		fmt.Fprintln(f.out, would+". Nothing has been changed.")
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,8 +21,8 @@ func decisions() map[string]event.ActionKind {
 func (f *frame) resolve() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use:   "resolve sent|again|dead DELIVERY",
-		Short: "Decide about a delivery in doubt, whose answer was lost",
+		Use:   "resolve sent|again|dead DELIVERY...",
+		Short: "Decide about deliveries in doubt, whose answer was lost",
 		Long: `A destination with on_doubt = "review" keeps a delivery whose answer was lost
 instead of sending it again. Ask the destination whether it arrived, then say:
 
@@ -28,38 +31,68 @@ instead of sending it again. Ask the destination whether it arrived, then say:
   dead    give it up; it is a dead letter that can be replayed
 
 creel deliveries --state in_doubt lists them.`,
-		Example: `  creel resolve sent 17 --reason "the app has it"`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 || decisions()[args[0]] == "" {
-				return usage("creel deliveries --state in_doubt", "%s takes sent, again or dead, and the number of a delivery", cmd.CommandPath())
-			}
-			return nil
-		},
+		Example: `  creel resolve sent 17 --reason "the app has it"
+  creel resolve again 17 18 21 --reason "the app was never asked"`,
+		Args: resolveArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.usable()
 			if err != nil {
 				return err
 			}
-			action := f.action(decisions()[args[0]], reason)
-			action.Target = args[1]
-			done, _, err := f.act(cmd.Context(), s, action)
-			if err != nil {
-				return failed("creel deliveries --state in_doubt", "%w", err)
-			}
-			if f.asJSON {
-				if err := f.printJSON(done); err != nil {
-					return err
-				}
-			}
-			if done.Done == 0 {
-				return &exit{code: exitNothing, err: fmt.Errorf("delivery %s is not in doubt", args[1]), hint: "creel deliveries --state in_doubt"}
-			}
-			if !f.asJSON {
-				fmt.Fprintf(f.out, "Delivery %s: %s, action %d in the audit trail.\n", args[1], args[0], done.ID)
-			}
-			return nil
+			return f.decide(cmd.Context(), s, args[0], args[1:], reason)
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit trail")
 	return f.jsonFlag(cmd)
+}
+
+func resolveArgs(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 || decisions()[args[0]] == "" {
+		return usage(listDoubts, "%s takes sent, again or dead, and the numbers of deliveries", cmd.CommandPath())
+	}
+	for _, number := range args[1:] {
+		if id, err := strconv.ParseInt(number, 10, 64); err != nil || id < 1 {
+			return usage(listDoubts, "%q is not the number of a delivery: it is the first column of the list", number)
+		}
+	}
+	return nil
+}
+
+// listDoubts shows the deliveries that wait for a decision.
+const listDoubts = "creel deliveries --state in_doubt"
+
+// decide decides about one delivery after the other, each an action of its own:
+// what somebody else has settled meanwhile keeps none of the others.
+func (f *frame) decide(ctx context.Context, s *setup, decision string, numbers []string, reason string) error {
+	var late []string
+	for _, number := range numbers {
+		action := f.action(decisions()[decision], reason)
+		action.Target = number
+		done, _, err := f.act(ctx, s, action)
+		if err != nil {
+			return failed(listDoubts, "delivery %s: %w", number, err)
+		}
+		if f.asJSON {
+			if err := f.printJSON(done); err != nil {
+				return err
+			}
+		}
+		switch {
+		case done.Done == 0:
+			late = append(late, number)
+		case !f.asJSON:
+			fmt.Fprintf(f.out, "Delivery %s: %s, action %d in the audit trail.\n", number, decision, done.ID)
+		}
+	}
+	code := exitPartly
+	if len(late) == len(numbers) {
+		code = exitNothing
+	}
+	switch {
+	case len(late) == 0:
+		return nil
+	case len(late) == 1:
+		return &exit{code: code, err: fmt.Errorf("delivery %s is not in doubt: nothing was done about it", late[0]), hint: listDoubts}
+	}
+	return &exit{code: code, err: fmt.Errorf("deliveries %s are not in doubt: nothing was done about them", strings.Join(late, ", ")), hint: listDoubts}
 }

@@ -89,8 +89,10 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 partly done,
 
 		SuggestionsMinimumDistance: 2,
 	}
+	root.Version = buildVersion()
+	root.SetVersionTemplate("creel {{.Version}}\n")
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.PersistentFlags().StringVarP(&f.configPath, "config", "c", "", "configuration file (default $CREEL_CONFIG, ./creel.toml, /etc/creel/creel.toml; without any, the demo)")
+	root.PersistentFlags().VarP((*text)(&f.configPath), "config", "c", "configuration file (default $CREEL_CONFIG, ./creel.toml, /etc/creel/creel.toml; without any, the demo)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if len(args) > 0 && cmd == root && !strings.HasPrefix(args[0], "-") {
 			return noArgs(cmd, args) // the flag belongs to a command that there is not
@@ -98,7 +100,11 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 partly done,
 		return usage(cmd.CommandPath()+" --help", "%w", err)
 	})
 	root.AddCommand(f.serve(), f.check(), f.send(), f.events(), f.deliveries(), f.replay(), f.discard(),
-		f.pause(), f.resume(), f.resolve(), f.audit(), f.health(), f.reload(), f.providers(), f.contract(), f.version())
+		f.pause(), f.resume(), f.lane(), f.resolve(), f.ack(), f.audit(), f.password(), f.tokens(), f.health(), f.reload(), f.providers(), f.contract(), f.version(),
+		f.backup(), f.restore(), f.prune(), f.drill(), f.drillLife())
+	root.AddCommand(f.rejects(), f.verify(), f.tail(), f.stats(), f.pair())
+	root.AddCommand(f.importFile(), f.reconcile())
+	root.AddCommand(f.balances(), f.ledger(), f.records(), f.object(), f.conflicts(), f.duplicates())
 	return root
 }
 
@@ -120,6 +126,15 @@ func oneArg(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return usage(cmd.CommandPath()+" --help", "%s takes one argument, %s", cmd.CommandPath(), name)
+		}
+		return nil
+	}
+}
+
+func mostArgs(most int, names string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > most {
+			return usage(cmd.CommandPath()+" --help", "%s takes %s and no more", cmd.CommandPath(), names)
 		}
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 // TestScripts runs the scripts of testdata/script, one behaviour each, with
 // the two commands below. In their configurations http://app.test is a
 // destination that takes everything and http://broken.test one that refuses
-// everything for good.
+// everything for good, with a reason of its own; /here.test is the folder of the script.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -28,12 +28,12 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			tb := env.T().(testing.TB)
 			app, broken := testkit.NewDestination(tb), testkit.NewDestination(tb)
-			broken.Script(testkit.Answer{Status: 422})
+			broken.Script(testkit.Answer{Status: 422, Body: "\n{\"error\":\"unknown plan gold\"} \x1b[2J\nmore"})
 			env.Setenv("CREEL_LISTEN", "127.0.0.1:0")
 			env.Setenv("CREEL_ADMIN_LISTEN", "127.0.0.1:0")
 			env.Setenv("SECRET", "0123456789abcdef0123456789abcdef")
 			env.Setenv("STANDARD", appSecret)
-			return point(env.WorkDir, "http://app.test", app.URL, "http://broken.test", broken.URL)
+			return point(env.WorkDir, "http://app.test", app.URL, "http://broken.test", broken.URL, "/here.test", env.WorkDir)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "eventually": eventually},
 	})

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,8 +24,8 @@ import (
 
 // sending is what creel send was asked for.
 type sending struct {
-	kind, id, body, flaw, url string
-	secret, copies, reverse   int
+	kind, id, object, body, flaw, url string
+	secret, copies, reverse           int
 }
 
 func (f *frame) send() *cobra.Command {
@@ -35,21 +36,24 @@ func (f *frame) send() *cobra.Command {
 		Long: `Send signs an event as the source's sender would, with the secret of the
 configuration, and posts it to the running server. It can send copies (the
 second and later ones are duplicates), several events about one object with the
-newest first, and requests with a flaw, which a source has to refuse. Exit 0
-when every answer was a success, 1 when one was not.`,
+newest first, and requests with a flaw, which a source has to refuse. Each event
+is named by its key and, where the server runs on this machine, with what the
+inbox made of it: new, duplicate or conflict. Exit 0 when every answer was a success, 1 when one was not.`,
 		Example: `  creel send stripe --type invoice.paid
   creel send stripe --id evt_test_1 --copies 5
+  creel send stripe --type invoice.payment_succeeded --object in_17
   creel send stripe --type customer.subscription.updated --reverse 3
   creel send github --flaw body`,
 		Args: oneArg("the name of a source"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.runSend(cmd.Context(), args[0], how) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&how.kind, "type", "", "event type; the preset's first sample otherwise")
-	flags.StringVar(&how.id, "id", "", "event id; a new one otherwise")
-	flags.StringVar(&how.body, "body", "", "file with the body to send instead of a sample; - is standard input")
-	flags.StringVar(&how.flaw, "flaw", "", "what is wrong with it: "+flawNames())
-	flags.StringVar(&how.url, "url", "", "where to post; the listener of the configuration otherwise")
+	textVar(cmd, &how.kind, "type", "event type; the preset's first sample otherwise")
+	textVar(cmd, &how.id, "id", "event id; a new one otherwise")
+	textVar(cmd, &how.object, "object", "what the event is about, as the list of events names it; something new otherwise")
+	textVar(cmd, &how.body, "body", "file with the body to send instead of a sample; - is standard input")
+	textVar(cmd, &how.flaw, "flaw", "what is wrong with it: "+flawNames())
+	textVar(cmd, &how.url, "url", "where to post; the listener of the configuration otherwise")
 	flags.IntVar(&how.secret, "secret", 0, "which of the source's secrets signs, from 0")
 	flags.IntVar(&how.copies, "copies", 1, "how often to send each event")
 	flags.IntVar(&how.reverse, "reverse", 0, "send this many events about one object, a second apart, the newest first")
@@ -72,7 +76,7 @@ func (f *frame) runSend(ctx context.Context, name string, how sending) error {
 		}
 	}
 	if compiled == nil {
-		return usage("creel check", "there is no source %q in the configuration", name)
+		return usage(meant(name, namesOf(s.config)), "there is no source %q in the configuration", name)
 	}
 	if err := how.check(); err != nil {
 		return err
@@ -81,11 +85,16 @@ func (f *frame) runSend(ctx context.Context, name string, how sending) error {
 	if err != nil {
 		return err
 	}
+	onlooker, err := f.onlooker(ctx, s, compiled, how.url)
+	if err != nil {
+		return err
+	}
+	defer onlooker.close()
 	url := how.url
 	if url == "" {
 		url = "http://" + f.address(ctx, s.config) + "/in/" + name
 	}
-	return f.postAll(ctx, url, requests, how.copies)
+	return f.postAll(ctx, onlooker, url, requests, how.copies)
 }
 
 func (how sending) check() error {
@@ -96,6 +105,8 @@ func (how sending) check() error {
 		return usage("--reverse 3", "--reverse is how many events are sent, up to %d", maxReverse)
 	case how.reverse > 0 && (how.id != "" || how.body != ""):
 		return usage("creel send --help", "--reverse makes events of its own: it goes with neither --id nor --body")
+	case how.object != "" && (how.reverse > 0 || how.body != ""):
+		return usage("creel send --help", "--object is of an event that is made: it goes with neither --reverse nor --body")
 	case how.flaw != "" && !slices.Contains(source.Flaws(), source.Flaw(how.flaw)):
 		return usage("one of "+flawNames(), "--flaw %q is not known", how.flaw)
 	}
@@ -142,6 +153,13 @@ func reachable(listen string) string {
 func (f *frame) sign(compiled *source.Source, how sending) ([]*source.Request, error) {
 	now := f.now()
 	drafts := []source.Draft{compiled.Sample(how.kind, how.id, now)}
+	if how.object != "" {
+		about, err := compiled.About(how.kind, how.id, how.object, now)
+		if err != nil {
+			return nil, usage("creel send --help", "--object: %w", err)
+		}
+		drafts[0] = about
+	}
 	if how.reverse > 0 {
 		drafts = compiled.Series(how.kind, how.reverse, now)
 		slices.Reverse(drafts)
@@ -152,6 +170,9 @@ func (f *frame) sign(compiled *source.Source, how sending) ([]*source.Request, e
 			return nil, failed("", "read the body: %w", err)
 		}
 		drafts[0].Body = body
+		if err := f.unheeded(compiled, drafts[0], how); err != nil {
+			return nil, err
+		}
 	}
 	requests := make([]*source.Request, len(drafts))
 	for i, draft := range drafts {
@@ -162,6 +183,24 @@ func (f *frame) sign(compiled *source.Source, how sending) ([]*source.Request, e
 		requests[i] = request
 	}
 	return requests, nil
+}
+
+// unheeded refuses what stands in the body already, and in another way: the
+// body is sent as it is.
+func (f *frame) unheeded(compiled *source.Source, draft source.Draft, how sending) error {
+	items, err := compiled.Read(draft, f.now())
+	if err != nil || len(items) == 0 {
+		return nil //nolint:nilerr // what it is, its source will say
+	}
+	for i := range items {
+		if id := items[i].Key.ID; how.id != "" && id != how.id {
+			return usage("leave --id out, or change the body", "--id has no effect: the event's id stands in the body, and is %s", printable(id))
+		}
+		if kind := items[i].Type; how.kind != "" && kind != how.kind {
+			return usage("leave --type out, or change the body", "--type has no effect: the event's type stands in the body, and is %s", printable(kind))
+		}
+	}
+	return nil
 }
 
 func (f *frame) readBody(name string) ([]byte, error) {
@@ -177,15 +216,21 @@ type sentLine struct {
 	Status     int    `json:"status"`
 	DurationMS int64  `json:"duration_ms"`
 	Answer     string `json:"answer"`
+	// Events are those that it carried.
+	Events []sentEvent `json:"events,omitempty"`
 }
 
 // postAll sends every request as often as it is asked to, one after another.
-func (f *frame) postAll(ctx context.Context, url string, requests []*source.Request, copies int) error {
+func (f *frame) postAll(ctx context.Context, o *onlooker, url string, requests []*source.Request, copies int) error {
 	client := &http.Client{Timeout: 30 * time.Second}
 	bad := 0
 	for _, request := range requests {
+		items := o.source.Receive(request, f.now()).Items
 		for range copies {
-			line, err := f.post(ctx, client, url, request)
+			line, err := o.around(ctx, items, func() (sentLine, error) { return f.post(ctx, client, url, request) })
+			if coded := (*exit)(nil); errors.As(err, &coded) {
+				return err
+			}
 			if err != nil {
 				return failed("creel serve, and --url where it listens elsewhere", "%w", err)
 			}
@@ -208,6 +253,9 @@ func (f *frame) printSent(line sentLine) error {
 		return f.printJSON(line)
 	}
 	fmt.Fprintf(f.out, "%d in %d ms  %s\n", line.Status, line.DurationMS, printable(strings.TrimSpace(line.Answer)))
+	for _, one := range line.Events {
+		fmt.Fprintln(f.out, strings.TrimSpace(fmt.Sprintf("%s  %s", printable(one.Key.String()), one.Result)))
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -66,6 +67,9 @@ func (f *frame) runServer(ctx context.Context, acceptNew bool) error {
 
 func (f *frame) start(ctx context.Context, s *setup, log zerolog.Logger, acceptNew bool) (*app.App, func(), error) {
 	closeDemo := func() {}
+	if err := app.CanListen(f.env, s.config); err != nil {
+		return nil, nil, startError(err)
+	}
 	opt := app.Options{Config: s.config, File: s.source, Env: f.env, Log: log, Version: buildVersion(), AcceptNewIdentity: acceptNew}
 	if s.file == "" {
 		stop, err := app.StartDemoApp(s.config, log)
@@ -93,6 +97,8 @@ func (f *frame) start(ctx context.Context, s *setup, log zerolog.Logger, acceptN
 	}
 	if s.file == "" {
 		f.greet(running)
+	} else if made := running.FirstPassword(); made != "" {
+		fmt.Fprintf(f.out, "\nThe page   %s\nPassword   %s\n           (shown this once; creel password makes another one)\n\n", running.PageURL(), made)
 	}
 	return running, closeDemo, nil
 }
@@ -126,22 +132,37 @@ func (f *frame) greet(running *app.App) {
 	if err != nil {
 		return // the demo runs; only its advice is missing
 	}
+	password := running.FirstPassword()
+	if password == "" {
+		password = "was shown at the first start; creel password makes another one"
+	}
 	fmt.Fprintf(f.out, `
 Creel runs as a demo, because no configuration was named.
 
   Senders reach it at   http://%s/in/%s
   Its events go to      a demo app, which says so in the log below
+  The page is at        %s
+  Its password          %s
   Everything is kept in %s
 
 Send it a signed event (in another terminal):
 
   %s
 
-Then look at it:        creel events     creel deliveries
+Then look at it:        the page, or %[7]s events and %[7]s deliveries
 Send it once more:      it is a duplicate, and nothing happens twice
-Your own sources:       config.example.toml, then creel serve -c creel.toml
+Your own sources:       config.example.toml, then %[7]s serve -c creel.toml
 
-`, running.Listen, app.DemoSource, running.Database(), command)
+`, running.Listen, app.DemoSource, running.PageURL(), password, running.Database(), command, startedAs(os.Args[0]))
+}
+
+// startedAs is how this program is called at this terminal: by its path, or by
+// go run, which has it in a folder that is gone when it ends.
+func startedAs(name string) string {
+	if strings.Contains(filepath.ToSlash(name), "/go-build") {
+		return "go run ."
+	}
+	return name
 }
 
 // wait runs until a signal or a fault ends the server. The first SIGTERM or

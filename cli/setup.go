@@ -114,13 +114,28 @@ func (f *frame) reader(ctx context.Context) (*store.Reader, *setup, error) {
 	return reader, s, nil
 }
 
+// dial reaches the running server: admin.ErrNoServer where none runs. Where
+// somebody has the database and nobody listens, neither is true.
+func (f *frame) dial(ctx context.Context, s *setup) (*admin.Client, error) {
+	socket := store.SocketPath(s.config.Database)
+	client, err := admin.Dial(ctx, socket)
+	if !errors.Is(err, admin.ErrNoServer) {
+		return client, err
+	}
+	if running, _ := store.Running(s.config.Database); running {
+		return nil, failed("creel health --wait 30s; where that does not help, restart the server",
+			"a process has the database open, and nobody listens on its control socket %s: the server starts or stops, another command is at work, or the socket was removed", socket)
+	}
+	return nil, err
+}
+
 // act does an action through the running server, or on the database itself
 // where no server runs: alone says that it was so, and that what was queued
 // waits for a server.
 func (f *frame) act(ctx context.Context, s *setup, action event.Action) (done event.Action, alone bool, err error) {
-	client, err := admin.Dial(ctx, store.SocketPath(s.config.Database))
+	client, err := f.dial(ctx, s)
 	if err == nil {
-		done, err = client.Act(ctx, action)
+		done, err = f.actThere(ctx, s, client, action)
 		return done, false, err
 	}
 	if !errors.Is(err, admin.ErrNoServer) {

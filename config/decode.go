@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,9 @@ func syntaxProblem(text string, err error) Problem {
 	if all := strings.Split(text, "\n"); at.Position.Line >= 1 && at.Position.Line <= len(all) {
 		line = strings.TrimSpace(all[at.Position.Line-1])
 	}
+	if p, ok := openHeader(text, at.Position.Line); ok {
+		return p
+	}
 	why := strings.TrimSuffix(at.Message, ".")
 	if key, _, _ := strings.Cut(line, "="); mayHide(key) || mayHide(at.LastKey) {
 		if !strings.HasSuffix(why, "has already been defined") {
@@ -73,6 +77,32 @@ func syntaxProblem(text string, err error) Problem {
 		Line:    at.Position.Line,
 		Message: fmt.Sprintf("the file is not TOML at column %d: %s: %s", at.Position.Col, why, strconv.QuoteToGraphic(line)),
 	}
+}
+
+// headerLine is the header of a table, with or without its brackets closed.
+var headerLine = regexp.MustCompile(`^(\[\[?)[ \t]*([A-Za-z0-9_."'-][A-Za-z0-9_."' \t-]*?)[ \t]*(\]?\]?)[ \t]*(#.*)?$`)
+
+// openHeader finds the header of a table that is not closed, on the line where
+// the parser gave up or on the one before it.
+func openHeader(text string, line int) (Problem, bool) {
+	all := strings.Split(text, "\n")
+	for _, n := range []int{line, line - 1} {
+		if n < 1 || n > len(all) {
+			continue
+		}
+		m := headerLine.FindStringSubmatch(strings.TrimSpace(all[n-1]))
+		if m == nil || len(m[1]) == len(m[3]) {
+			continue
+		}
+		closed := m[1] + m[2] + strings.Repeat("]", len(m[1]))
+		missing := "has no closing bracket"
+		if m[3] != "" {
+			missing = "is not closed as it is opened"
+		}
+		return Problem{Line: n, Message: fmt.Sprintf("the file is not TOML: the table header %s%s%s %s", m[1], m[2], m[3], missing),
+			Hint: "write " + closed}, true
+	}
+	return Problem{}, false
 }
 
 // mayHide tells whether a secret may stand under a key of that name.
@@ -103,7 +133,7 @@ type defaulted interface{ setDefaults() }
 // value decodes one TOML value. rules is the tag of the field it goes into.
 func (d *decoder) value(path string, value any, into reflect.Value, rules reflect.StructTag) {
 	if into.Kind() == reflect.Pointer {
-		fresh := reflect.New(into.Type().Elem())
+		fresh := d.fresh(into.Type().Elem()).Addr()
 		if _, ok := fresh.Interface().(*Duration); ok {
 			rules = `zero:"ok"` // a pointer is how a field tells "0s" from absent
 		}
@@ -117,6 +147,11 @@ func (d *decoder) value(path string, value any, into reflect.Value, rules reflec
 		return
 	case *Secret:
 		d.secret(path, value, target)
+		return
+	case *Expression:
+		if err := target.UnmarshalTOML(value); err != nil {
+			d.wrongType(path, value, "a whole number or an expression", `100 or "body.amount * 2"`)
+		}
 		return
 	case encoding.TextUnmarshaler:
 		if into.Type() != reflect.TypeFor[time.Time]() {
@@ -151,6 +186,8 @@ func (d *decoder) unit(path string, value any, target encoding.TextUnmarshaler, 
 			example = `"256KB" or "1MiB"`
 		case *Rate:
 			example = `"50/s" or "100/m"`
+		case *Percent:
+			example = `"5%"`
 		}
 		if number {
 			message = fmt.Sprintf("%v has no unit", value)

@@ -20,9 +20,10 @@ func TestEnvironmentOverFile(t *testing.T) {
 		"CREEL_ADMIN_LISTEN", "127.0.0.1:3",
 		"CREEL_ADMIN_PASSWORD_FILE", secret,
 		"CREEL_SMTP_PASSWORD", "0123456789abcdef",
+		"CREEL_SMTP_HOST", "127.0.0.1:25",
 		"CREEL_LOG_LEVEL", "warn",
 		"CREEL_GRACE", "30s",
-		"CREEL_MIN_FREE", "1GiB",
+		"CREEL_MIN_FREE", "100MiB",
 		"CREEL_MAX_CONNECTIONS", "10",
 		"CREEL_TRUSTED_PROXIES_FILE", proxies,
 		"CREEL_ALERTS_TO", "a@example.com, b@example.com",
@@ -35,9 +36,9 @@ func TestEnvironmentOverFile(t *testing.T) {
 	want.Sources = cfg.Sources
 	want.Listen, want.PublicURL, want.Database = "127.0.0.1:2", "https://a.example", "here.db"
 	want.Admin = Admin{Listen: "127.0.0.1:3", Password: NewSecret("file:" + secret)}
-	want.SMTP.Password = NewSecret("env:CREEL_SMTP_PASSWORD")
+	want.SMTP.Password, want.SMTP.Host = NewSecret("env:CREEL_SMTP_PASSWORD"), "127.0.0.1:25"
 	want.Log = Log{Level: "warn", Format: "json"}
-	want.Grace, want.MinFree, want.MaxConnections = Duration(30e9), 1<<30, 10
+	want.Grace, want.MinFree, want.MaxConnections = Duration(30e9), 100<<20, 10
 	want.TrustedProxies = []string{"10.0.0.0/8", "192.168.0.0/16"}
 	want.Alerts.To = []string{"a@example.com", "b@example.com"}
 	if diff := cmp.Diff(want, cfg); diff != "" {

@@ -34,7 +34,7 @@ func loadExample(t *testing.T, text string) (*Config, Problems) {
 	t.Helper()
 	const secret = "0123456789abcdef"
 	folder := t.TempDir()
-	for _, name := range []string{"creel.toml", "admin-password", "secrets/github", "credentials/shop"} {
+	for _, name := range []string{"creel.toml", "admin-password", "mail/welcome.txt", "mail/welcome.html", "secrets/github", "credentials/shop"} {
 		content := secret + "\n"
 		if name == "creel.toml" {
 			content = text
@@ -48,7 +48,7 @@ func loadExample(t *testing.T, text string) (*Config, Problems) {
 		}
 	}
 	cfg, _, problems := Load(filepath.Join(folder, "creel.toml"), lookup(
-		"STRIPE_WEBHOOK_SECRET", secret, "APP_WEBHOOK_SECRET", secret, "APP_AUTHORIZATION", secret, "SMTP_PASSWORD", secret,
+		"STRIPE_WEBHOOK_SECRET", secret, "APP_WEBHOOK_SECRET", secret, "APP_AUTHORIZATION", secret, "PRINTER_TOKEN", secret, "SMTP_PASSWORD", secret, "STRIPE_API_KEY", secret, "STRIPE_READ_KEY", secret, "CHAT_TOKEN", secret,
 		"CREDENTIALS_DIRECTORY", filepath.Join(folder, "credentials")))
 	return cfg, problems
 }
@@ -135,20 +135,20 @@ func TestExampleShowsDefaults(t *testing.T) {
 		}, cmp.Ignore())
 	}
 	want := Default()
-	want.Database = cfg.Database // absolute once it is loaded
+	want.Database, want.SQL.Migrations = cfg.Database, cfg.SQL.Migrations // absolute once they are loaded
 	if filepath.Base(cfg.Database) != "creel.db" {
 		t.Errorf("database: %s", cfg.Database)
 	}
-	if diff := cmp.Diff(want, cfg, noDefault("PublicURL", "TrustedProxies", "Password", "SMTP", "Alerts", "Sources", "Rules", "Destinations", "Retries")); diff != "" {
+	if diff := cmp.Diff(want, cfg, noDefault("PublicURL", "TrustedProxies", "Password", "Host", "From", "Username", "Hello", "Rate", "GiveUpAfter", "To", "Heartbeat", "Sources", "Rules", "Destinations", "Retries")); diff != "" {
 		t.Errorf("the frame (-default +example):\n%s", diff)
 	}
 	// max_body and body_window stand there with what holds where no preset
 	// says otherwise.
 	if diff := cmp.Diff(DefaultSource(), cfg.Sources[0], noDefault("Name", "Provider", "Secrets", "Forward", "PublicURL", "Ignore",
-		"MaxBody", "BodyWindow", "Accounts", "Index", "Settings", "Verify")); diff != "" {
+		"MaxBody", "BodyWindow", "Retention", "Signals", "Accounts", "Index", "Redact", "RedactStored", "Settings", "Verify", "Reconcile")); diff != "" {
 		t.Errorf("a source (-default +example):\n%s", diff)
 	}
-	if diff := cmp.Diff(DefaultDestination(), cfg.Destinations["app"], noDefault("URL", "Secret", "Retry4xx", "Rate", "PassHeaders", "Headers")); diff != "" {
+	if diff := cmp.Diff(DefaultDestination(), cfg.Destinations["app"], noDefault("URL", "Secret", "Retry4xx", "Rate", "PassHeaders", "Headers", "Success", "GiveUpAfter", "MaxBody", "BodyURLTTL")); diff != "" {
 		t.Errorf("a destination (-default +example):\n%s", diff)
 	}
 	var growing Retry

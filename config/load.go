@@ -74,10 +74,15 @@ func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 		retry.fillDefaults()
 		cfg.Retries[name] = retry
 	}
+	for name, destination := range cfg.Destinations {
+		destination.fillDefaults()
+		cfg.Destinations[name] = destination
+	}
 	if f.Name != "" {
 		cfg.resolvePaths(f.Folder)
 	}
 	problems = append(problems, f.override(cfg, env)...)
+	problems = append(problems, cfg.readTemplates(f.Folder)...)
 	bad := map[string]bool{}
 	for _, p := range problems {
 		bad[p.Path] = true

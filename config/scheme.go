@@ -13,7 +13,7 @@ package config
 type Scheme struct {
 	// who signs, and with what
 	Auth    string   `toml:"auth"`     // hmac-sha1, hmac-sha256, hmac-sha512, ed25519, ecdsa-p256, rsa-sha256, jwt-hs256, token, basic, none
-	Key     string   `toml:"key"`      // utf8, base64, prefixed-base64, hex, html, spki-base64, pem
+	Key     string   `toml:"key"`      // utf8, base64, prefixed-base64, base64-or-utf8, hex, html, spki-base64, pem
 	Strip   []string `toml:"strip"`    // prefixes cut off the secret, in order
 	KeyList string   `toml:"key_list"` // separator, where one secret holds several
 	KeyBy   string   `toml:"key_by"`   // place that names the key; secrets are then written name:secret
@@ -58,6 +58,7 @@ type Scheme struct {
 
 	MaxBody   *Size       `toml:"max_body"`
 	Challenge []Challenge `toml:"challenge"`
+	Pairing   *Pairing    `toml:"pairing"`
 	Answer    *Answer     `toml:"answer"`
 	Encodings []string    `toml:"content_encodings"` // accepted Content-Encoding besides identity: gzip
 }
@@ -70,6 +71,15 @@ type Challenge struct {
 	Require map[string]string `toml:"require"` // place = template it must be equal to, or the answer is 403
 	After   string            `toml:"after"`   // verify or before
 	Answer  Answer            `toml:"answer"`
+}
+
+// Pairing is how a sender hands its secret over, in a request that nothing
+// proves yet. It is taken only while an operator waits for it (creel pair).
+type Pairing struct {
+	When   map[string]string `toml:"when"`   // place = text it must have; "*" is any text
+	Secret string            `toml:"secret"` // place of the secret
+	Show   bool              `toml:"show"`   // the operator has to see it, to give it back to the sender
+	Answer Answer            `toml:"answer"`
 }
 
 // Answer is what a sender gets.

@@ -63,6 +63,12 @@ func (s Secret) Literal() bool {
 	return s.ref != nil && scheme == ""
 }
 
+// File is the file that the secret names; false where it names none.
+func (s Secret) File() (string, bool) {
+	scheme, name := s.split()
+	return name, scheme == "file" && name != ""
+}
+
 // Equal tells whether both are the same reference.
 func (s Secret) Equal(other Secret) bool { return s.text() == other.text() }
 

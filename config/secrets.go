@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,6 +13,17 @@ import (
 func (c *Config) resolvePaths(folder string) {
 	if c.Database != "" && !filepath.IsAbs(c.Database) {
 		c.Database = filepath.Join(folder, c.Database)
+	}
+	if c.SQL.Migrations != "" && !filepath.IsAbs(c.SQL.Migrations) {
+		c.SQL.Migrations = filepath.Join(folder, c.SQL.Migrations)
+	}
+	for name, d := range c.Destinations {
+		for _, place := range []*string{&d.Folder, &d.WorkingFolder} {
+			if *place != "" && !filepath.IsAbs(*place) {
+				*place = filepath.Join(folder, *place)
+			}
+		}
+		c.Destinations[name] = d
 	}
 	c.eachSecret(func(_ string, s *Secret) { *s = s.under(folder) })
 	for _, s := range c.Sources {
@@ -26,7 +38,7 @@ func (c *Config) resolvePaths(folder string) {
 func checkSecrets(cfg *Config, env Environment) Problems {
 	var problems Problems
 	cfg.eachSecret(func(at string, s *Secret) {
-		if _, err := s.Resolve(env); err != nil {
+		if _, err := s.Resolve(env); err != nil && !cfg.awaits(at, err) {
 			problem := Problem{Path: at, Message: err.Error(), Unresolved: !s.Literal()}
 			var why *SecretError
 			if errors.As(err, &why) {
@@ -44,10 +56,30 @@ func checkSecrets(cfg *Config, env Environment) Problems {
 	return problems
 }
 
-// publicHeader tells whether a key path is that of a header whose name says
-// nothing of a secret: a literal is the normal thing there.
+// awaits tells whether a secret that can not be read is still to come: it is a
+// source's, which waits for it, and its file is not there yet.
+func (c *Config) awaits(at string, err error) bool {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	for i := range c.Sources {
+		if c.Sources[i].AwaitSecret && strings.HasPrefix(at, Item("source", i)+".secrets[") {
+			return true
+		}
+	}
+	return false
+}
+
+// publicHeader tells whether a key path is that of a header, of a setting or of
+// a command's variable, whose name says nothing of a secret: a literal is the normal thing
+// there.
 func publicHeader(at string) bool {
-	_, header, found := strings.Cut(at, ".headers.")
+	header, found := "", false
+	for _, table := range []string{".headers.", ".settings.", ".env."} {
+		if _, name, ok := strings.Cut(at, table); ok && !found {
+			header, found = name, true
+		}
+	}
 	if !found {
 		return false
 	}

@@ -86,26 +86,19 @@ func (v *validator) frame() {
 	for i, text := range cfg.TrustedProxies {
 		v.cidr(Item("trusted_proxies", i), text)
 	}
+	if free := cfg.Signals.DiskFree; free > 0 && free <= cfg.MinFree {
+		v.warn("signals.disk_free", fmt.Sprintf("is not over min_free (%s): senders get 503 before anybody is told that the disk fills", cfg.MinFree),
+			"several times min_free leaves time to make room")
+	}
 	v.retryName("worker.retry", cfg.Worker.Retry)
 	if cfg.SMTP.Host != "" {
 		v.address("smtp.host", cfg.SMTP.Host, `"127.0.0.1:587"`)
 	}
+	v.retryName("smtp.retry", cfg.SMTP.Retry)
 	if _, err := mail.ParseAddress(cfg.SMTP.From); cfg.SMTP.From != "" && err != nil {
 		v.fault("smtp.from", strconv.Quote(cfg.SMTP.From)+" is not a mail address", `write "creel@example.com" or "Creel <creel@example.com>"`)
 	}
-	for i, to := range cfg.Alerts.To {
-		v.recipient(Item("alerts.to", i), to)
-	}
-}
-
-func (v *validator) recipient(path, to string) {
-	if name, ok := strings.CutPrefix(to, "destination:"); ok {
-		v.reference(path, "destination", name, sortedKeys(v.cfg.Destinations))
-		return
-	}
-	if _, err := mail.ParseAddress(to); err != nil {
-		v.fault(path, strconv.Quote(to)+" is not a mail address", `write "owner@example.com" or "destination:NAME"`)
-	}
+	v.alerts()
 }
 
 func (v *validator) listen(path, text string) {
@@ -219,7 +212,7 @@ func (v *validator) source(at string, s *Source) {
 	if s.PublicURL != "" {
 		v.webURL(Join(at, "public_url"), s.PublicURL, `"https://hooks.example.com/in/`+s.Name+`"`)
 	}
-	v.destinations(Join(at, "forward"), s.Forward)
+	v.to(Join(at, "forward"), s.Forward, ToURL)
 }
 
 func (v *validator) sourceNames() {
@@ -250,12 +243,19 @@ func (v *validator) rule(at string, r *Rule) {
 			v.fault(Item(Join(at, "match", "types"), i), "is empty", `write "*" for all, or a type such as "invoice.*"`)
 		}
 	}
+	v.effects(at, r)
 	if r.Forward != nil {
 		to := Join(at, "forward", "to")
 		if len(r.Forward.To) == 0 {
 			v.fault(to, "is missing", `name a destination, such as to = "app"`)
 		}
-		v.destinations(to, r.Forward.To)
+		v.to(to, r.Forward.To, ToURL)
+	}
+	if r.Run != nil {
+		v.run(Join(at, "run"), r.Run)
+	}
+	if r.File != nil {
+		v.file(Join(at, "file"), r.File)
 	}
 }
 
@@ -323,32 +323,6 @@ func (v *validator) reference(at, kind, name string, names []string) {
 	v.fault(at, fmt.Sprintf("there is no %s %q", kind, name), hint)
 }
 
-func (v *validator) destination(name string, d Destination) {
-	at := Join("destination", name)
-	v.name(at, name)
-	if d.URL == "" {
-		v.fault(Join(at, "url"), "is missing", `write url = "http://127.0.0.1:3000/webhooks"`)
-	} else if u := v.webURL(Join(at, "url"), d.URL, `"http://127.0.0.1:3000/webhooks"`); u != nil && u.User != nil {
-		v.warn(Join(at, "url"), "holds a user or password", `put it in headers instead: Authorization = "env:NAME"`)
-	}
-	v.retryName(Join(at, "retry"), d.Retry)
-	if d.ConnectTimeout > d.Timeout {
-		v.warn(Join(at, "connect_timeout"), fmt.Sprintf("%s is longer than the timeout of %s, which ends the attempt first", d.ConnectTimeout, d.Timeout), "")
-	}
-	for _, header := range sortedKeys(d.Headers) {
-		if !headerName.MatchString(header) {
-			v.fault(Join(at, "headers", header), "is not the name of a header", "use letters, digits and hyphens")
-		}
-	}
-	for i, header := range d.PassHeaders {
-		if !headerName.MatchString(header) {
-			v.fault(Item(Join(at, "pass_headers"), i), strconv.Quote(header)+" is not the name of a header", "use letters, digits and hyphens")
-		}
-	}
-}
-
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-
 // name checks a name that stands in key paths, metrics and the page.
 func (v *validator) name(at, name string) {
 	if !plainName.MatchString(name) {
@@ -400,10 +374,8 @@ func (v *validator) unused() {
 		if r.Go != "" {
 			return // a handler of the owner's may forward anywhere
 		}
-		if r.Forward != nil {
-			for _, name := range r.Forward.To {
-				used[name] = true
-			}
+		for _, name := range r.destinations() {
+			used[name] = true
 		}
 	}
 	for _, to := range v.cfg.Alerts.To {
@@ -411,7 +383,12 @@ func (v *validator) unused() {
 	}
 	for _, name := range sortedKeys(v.cfg.Destinations) {
 		if !used[name] {
-			v.warn(Join("destination", name), "nothing forwards to it", `write forward = "`+name+`" in a source, or a rule`)
+			d := v.cfg.Destinations[name]
+			hint := `write forward = "` + name + `" in a source, or a rule`
+			if d.Kind() != ToURL {
+				hint = EffectHint(d.Kind(), name)
+			}
+			v.warn(Join("destination", name), "nothing forwards to it", hint)
 		}
 	}
 }

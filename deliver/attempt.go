@@ -1,12 +1,9 @@
 package deliver
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptrace"
 	"time"
 
 	"creel/event"
@@ -21,10 +18,14 @@ type Result struct {
 	// attempt, within the destination's cap; 0 where it did not ask.
 	RetryAfter time.Duration
 	Gone       bool // 410: the destination wants no more
-	Wrote      bool // something of the request left this machine
+	Wrote      bool // something of the request left this machine; of a mail, its last line
+	// Alive says of a transient answer that it is about this delivery alone: a
+	// mailbox that is full, a sender that is made to wait, a host that the event
+	// named.
+	Alive bool
 }
 
-// Answered tells whether the destination gave an HTTP answer of any kind: it
+// Answered tells whether the destination gave an answer of any kind: it
 // is alive then, whatever it thinks of the delivery.
 func (r Result) Answered() bool { return r.Attempt.Status != 0 }
 
@@ -35,7 +36,7 @@ func (d *Destination) Attempt(ctx context.Context, s event.Shipment, now time.Ti
 	began := d.clock()
 	reply, answer := d.exchange(ctx, &s, now)
 	took := max(d.clock().Sub(began), 0)
-	reply.Retry4xx = d.retry4xx
+	reply.Retry4xx, reply.Success = d.retry4xx, d.success
 	result := Result{
 		Attempt: event.Attempt{
 			Delivery: s.ID,
@@ -48,11 +49,12 @@ func (d *Destination) Attempt(ctx context.Context, s event.Shipment, now time.Ti
 			Outcome:  Classify(reply),
 			Answer:   answer.text,
 		},
-		Gone:  reply.Status == http.StatusGone,
 		Wrote: reply.Wrote,
 	}
 	if result.Attempt.Outcome != event.OK {
+		result.Gone = reply.Status == http.StatusGone
 		result.Attempt.Error = d.failure(reply, answer)
+		result.Alive = d.pools != nil // what one event named says nothing of the others
 		result.RetryAfter = retryAfter(answer.header, now.Add(took), d.maxRetryAfter)
 	}
 	return result
@@ -62,48 +64,40 @@ func (d *Destination) Attempt(ctx context.Context, s event.Shipment, now time.Ti
 // before anything of the request was written to it, a new connection is tried
 // at once: nothing was sent, so this is still the one send of this attempt.
 func (d *Destination) exchange(ctx context.Context, s *event.Shipment, now time.Time) (Reply, answer) {
-	body, err := partOf(s.Payload)
+	content, err := d.contentOf(s, now)
 	if err != nil {
 		return Reply{Err: err, Unsendable: true}, answer{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	defer cancel()
-	header := d.header(s, body, now)
-	for {
-		sent := &wire{}
-		req, err := d.request(httptrace.WithClientTrace(ctx, sent.trace()), header, body)
+	buffer := d.buffers.get()
+	defer d.buffers.put(buffer)
+	began := time.Now()
+	r := request{deadline: began.Add(d.timeout), way: content.way}
+	r.first = d.appendHead((*buffer)[:0], s, &content, now)
+	if len(content.body) <= mostTogether {
+		r.first = append(r.first, content.body...)
+	} else {
+		r.rest = content.body
+	}
+	*buffer = r.first
+	host := content.way.target.name
+	for fresh := false; ; fresh = true {
+		if err := ctx.Err(); err != nil {
+			return Reply{Err: &sendError{err: err}}, answer{}
+		}
+		c, reused, err := r.way.pool.take(ctx, began, r.deadline, fresh)
 		if err != nil {
-			return Reply{Err: err, Unsendable: true}, answer{}
+			if internal := forbiddenIn(err); internal != nil {
+				return Reply{Err: internal, Unsendable: true}, answer{}
+			}
+			if cause := ctx.Err(); cause != nil {
+				err = fmt.Errorf("%w: %w", cause, err)
+			}
+			return Reply{Err: &sendError{err: err}}, answer{host: host}
 		}
-		res, err := d.transport.RoundTrip(req)
-		if err == nil {
-			kept := readAnswer(res, cancel)
-			kept.text = printable(d.masked(kept.text), mostKept)
-			return Reply{Status: res.StatusCode, Wrote: true}, kept
+		reply, found := d.send(ctx, c, &r)
+		found.host = host
+		if reply.Status != 0 || reply.Wrote || !reused || ctx.Err() != nil {
+			return reply, found
 		}
-		if ctx.Err() == nil && sent.reused.Load() && !sent.wrote() {
-			continue // each round takes a connection out of the pool: a new one is not reused
-		}
-		if cause := ctx.Err(); cause != nil {
-			err = fmt.Errorf("%w: %w", cause, err)
-		}
-		return Reply{Err: &sendError{err: err, connected: sent.connected()}, Wrote: sent.wrote()}, answer{}
 	}
-}
-
-// request builds the request of one send. Without GetBody the transport can
-// not send it a second time by itself, which it does otherwise for a POST with
-// an Idempotency-Key when a kept connection breaks. An empty body has to be a
-// reader too: http.NoBody can always be sent again.
-func (d *Destination) request(ctx context.Context, header http.Header, body []byte) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("building the request: %w", err)
-	}
-	req.Header = header
-	req.Host = d.host // "" is the URL's
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	req.ContentLength = int64(len(body))
-	req.GetBody = nil
-	return req, nil
 }

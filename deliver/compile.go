@@ -23,6 +23,9 @@ type compiler struct {
 	prefix   string
 	env      config.Environment
 	problems config.Problems
+	// The settings of a destination and how templates name them.
+	settings     map[string]string
+	settingNames []string
 }
 
 func (c *compiler) fault(key, message, hint string) {
@@ -56,6 +59,14 @@ func (c *compiler) place(d *Destination, text string) {
 		c.fault("url", "the destination has no url", example)
 		return
 	}
+	template := ""
+	if strings.ContainsAny(text, "{}") {
+		template = text
+		if text = c.address(d, template); text == "" {
+			d.place = shownTemplate(template)
+			return
+		}
+	}
 	u, err := url.Parse(text)
 	if err != nil {
 		c.fault("url", "the url can not be read", example) // the error quotes the text, which may hold a password
@@ -76,12 +87,12 @@ func (c *compiler) place(d *Destination, text string) {
 		c.warn("url", "what follows # is never sent", "remove it")
 		u.Fragment, u.RawFragment = "", ""
 	}
-	d.own = http.Header{}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		pair := u.User.Username() + ":" + password
 		d.own.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
-		d.hide(password, d.own.Get("Authorization"))
+		d.credential(password)
+		d.credential(d.own.Get("Authorization"))
 		u.User = nil
 	}
 	d.hide(u.RawQuery)
@@ -89,15 +100,43 @@ func (c *compiler) place(d *Destination, text string) {
 		d.hide(values...)
 	}
 	d.url, d.place = u, shownURL(u)
+	if template != "" {
+		d.place = shownTemplate(template)
+	}
+	if d.address != nil {
+		d.address.scheme, d.address.host = u.Scheme, u.Host
+	}
 	if u.Scheme == "http" && !isLocal(u.Hostname()) {
 		c.warn("url", "the bodies travel unencrypted to another machine", "use https:// where the network is not yours alone")
 	}
 }
 
+// target makes the request line and the Host of every request. The URL and the
+// header are read by then; what net/http will not write is a fault.
+func (c *compiler) target(d *Destination) {
+	if d.url == nil || d.address != nil && d.address.free {
+		return
+	}
+	t, err := newTarget(d.method, d.url, "")
+	if err != nil {
+		c.fault("url", "the url's host or path can not be sent in a request", "look for characters that no address has")
+		return
+	}
+	if d.host != "" {
+		if t, err = newTarget(d.method, d.url, d.host); err != nil {
+			c.fault(config.Join("headers", "Host"), "the value is no host", `write it as "app.example.com"`)
+			return
+		}
+	}
+	d.target = t
+}
+
 func (c *compiler) secret(d *Destination, secret config.Secret) {
-	if secret.IsZero() {
+	if secret.IsZero() && d.draft == nil && d.method != http.MethodGet {
 		c.warn("secret", "the deliveries are not signed: the destination can not tell them from forged ones",
 			`set a secret such as "env:APP_WEBHOOK_SECRET" and verify it there as Standard Webhooks`)
+	}
+	if secret.IsZero() {
 		return
 	}
 	plain, ok := c.resolve("secret", secret)
@@ -116,7 +155,7 @@ func (c *compiler) secret(d *Destination, secret config.Secret) {
 		c.warn("secret", "the secret looks like base64 but is used as the text it is, because it has no whsec_ in front",
 			"write whsec_ before it if the destination uses a Standard Webhooks library")
 	}
-	d.key = key
+	d.signer = newSigner(key)
 	d.hide(string(plain))
 }
 
@@ -190,9 +229,6 @@ func (c *compiler) passed(d *Destination, names []string) {
 // the owner has the last word; one that would undo the delivery's identity is
 // worth a warning.
 func (c *compiler) headers(d *Destination, headers map[string]config.Secret) {
-	if d.own == nil {
-		d.own = http.Header{}
-	}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		key := config.Join("headers", name)
 		canonical := http.CanonicalHeaderKey(name)
@@ -212,11 +248,26 @@ func (c *compiler) headers(d *Destination, headers map[string]config.Secret) {
 				c.warn(key, name+" replaces the value that each delivery gets", "remove it unless that is what you want")
 			}
 			d.own[canonical] = []string{string(plain)}
+			if headers[name].Literal() && strings.ContainsAny(string(plain), "{}") {
+				c.headerTemplate(d, key, canonical, string(plain))
+			}
 			if !headers[name].Literal() || canonical == "Authorization" || canonical == "Cookie" {
-				d.hide(string(plain))
+				d.credential(string(plain))
 			}
 		}
 	}
+}
+
+// headerTemplate takes a header that is a template; one that only settings are
+// filled into is the same for every shipment.
+func (c *compiler) headerTemplate(d *Destination, key, name, text string) {
+	words := c.wording(key, text)
+	if value, ok := words.fixed(); ok {
+		d.own[name] = []string{value}
+		return
+	}
+	d.own[name] = nil
+	d.worded = append(d.worded, headerWords{name: name, key: key, value: words})
 }
 
 func isPort(text string) bool {

@@ -27,6 +27,9 @@ func TestCompileProblems(t *testing.T) {
 		path string // of the one fault
 		says string
 	}{
+		"blank host":       {with(func(c *config.Destination) { c.Headers = map[string]config.Secret{"Host": config.NewSecret("a b")} }), "destination.app.headers.Host", "no host"},
+		"slash host":       {with(func(c *config.Destination) { c.Headers = map[string]config.Secret{"Host": config.NewSecret("a/b")} }), "destination.app.headers.Host", "no host"},
+		"media type":       {with(func(c *config.Destination) { c.Body = &config.RequestBody{Text: "x", Type: "nonsense"} }), "destination.app.body.type", "no media type"},
 		"no url":           {with(func(c *config.Destination) { c.URL = "" }), "destination.app.url", "no url"},
 		"no scheme":        {with(func(c *config.Destination) { c.URL = "127.0.0.1:3000" }), "destination.app.url", ""},
 		"ftp":              {with(func(c *config.Destination) { c.URL = "ftp://host/" }), "destination.app.url", "http"},
@@ -144,6 +147,22 @@ func TestNoSecretIsKept(t *testing.T) {
 	canary.Watch("error", func() []byte { return []byte(result.Attempt.Error) })
 	canary.Watch("answer", func() []byte { return []byte(result.Attempt.Answer) })
 	canary.Watch("name", func() []byte { return []byte(d.String()) })
+}
+
+// TestSecretAtTheCut echoes a secret across the end of what is kept of an
+// answer, at every offset.
+func TestSecretAtTheCut(t *testing.T) {
+	t.Parallel()
+	const secret = "Bearer 0123456789abcdef"
+	app := testkit.NewDestination(t)
+	d := compiled(t, config.Destination{URL: app.URL, Headers: map[string]config.Secret{"Authorization": config.NewSecret(secret)}})
+	for inside := range len(secret) + 1 {
+		app.Script(testkit.Answer{Body: strings.Repeat("x", mostKept-inside) + secret + " and more"})
+		got := d.Attempt(t.Context(), shipment(), time.Now()).Attempt.Answer
+		if strings.Contains(got, secret[:leastHidden/2]) || len(got) < mostKept-len(secret) {
+			t.Errorf("%d bytes before the cut: %q", inside, got[max(0, len(got)-40):])
+		}
+	}
 }
 
 func TestPrintable(t *testing.T) {

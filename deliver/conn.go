@@ -1,98 +1,97 @@
 package deliver
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"bufio"
+	"math"
 	"net"
-	"net/http"
-	"net/http/httptrace"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
-const (
-	// idleConnection is how long a connection is kept for the next attempt.
-	// Many application servers close theirs after 5 s (Node's default); a
-	// request that crosses such a close on the wire has an unknown outcome.
-	idleConnection = 4 * time.Second
-	// mostAnswerHeader bounds the headers of an answer, in bytes.
-	mostAnswerHeader = 64 << 10
-)
+// answerBuffer is what a connection reads at once, in bytes: the headers of an
+// answer and a short body in one call.
+const answerBuffer = 4 << 10
 
-// newTransport makes the connections of one destination: no proxy, because
-// what the configuration names is what is dialled; HTTP/1.1 only, because one
-// connection then carries one attempt at a time and its bytes say whether
-// anything of the attempt was written.
-func newTransport(connect time.Duration, inFlight int, roots *x509.CertPool) *http.Transport {
-	dialer := &net.Dialer{Timeout: connect}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	return &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &countedConn{Conn: conn}, nil
-		},
-		Protocols:              protocols,
-		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    connect,
-		MaxIdleConns:           inFlight,
-		MaxIdleConnsPerHost:    inFlight,
-		IdleConnTimeout:        idleConnection,
-		DisableCompression:     true,
-		MaxResponseHeaderBytes: mostAnswerHeader,
-	}
-}
-
-// countedConn counts what the kernel took. net/http's own trace reports a
-// header as written while it is still in a buffer.
-type countedConn struct {
+// socket counts what the kernel took of what was written to it, below TLS.
+type socket struct {
 	net.Conn
 	written atomic.Int64
 }
 
 // Write implements net.Conn.
-func (c *countedConn) Write(data []byte) (int, error) {
-	n, err := c.Conn.Write(data)
-	c.written.Add(int64(n))
+func (s *socket) Write(data []byte) (int, error) {
+	n, err := s.Conn.Write(data)
+	s.written.Add(int64(n))
 	return n, err
 }
 
-// wire follows one request to its connection.
-type wire struct {
-	conn   atomic.Pointer[countedConn]
-	before atomic.Int64 // bytes of the connection before this request
-	reused atomic.Bool
+// conn is a connection to a destination, used by one attempt at a time.
+type conn struct {
+	socket *socket
+	stream net.Conn        // the socket, or TLS over it
+	system syscall.RawConn // of the socket; nil where it is none of the kernel's
+	reader *bufio.Reader   // over the conn itself
+	before int64           // bytes on the socket before the request at hand
+	budget int             // bytes that may still be read of an answer's head
+	failed error           // what the last read of the stream ended with
+	since  time.Time       // kept since
+	abort  func()          // closes the socket, from any goroutine and for good
 }
 
-func (w *wire) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{GotConn: w.gotConn}
-}
-
-// gotConn runs before the first byte of the request and, with TLS, after the
-// handshake.
-func (w *wire) gotConn(got httptrace.GotConnInfo) {
-	conn := got.Conn
-	if secured, ok := conn.(*tls.Conn); ok {
-		conn = secured.NetConn()
+// newConn takes a socket over which stream writes and reads.
+func newConn(s *socket, stream net.Conn) *conn {
+	c := &conn{socket: s, stream: stream, budget: math.MaxInt}
+	c.abort = func() { _ = s.Close() }
+	c.reader = bufio.NewReaderSize(c, answerBuffer)
+	if direct, ok := s.Conn.(syscall.Conn); ok {
+		if system, err := direct.SyscallConn(); err == nil {
+			c.system = system
+		}
 	}
-	counted, ok := conn.(*countedConn)
-	if !ok {
-		return
-	}
-	w.before.Store(counted.written.Load())
-	w.reused.Store(got.Reused)
-	w.conn.Store(counted)
+	return c
 }
 
-// connected tells whether there was a connection at all.
-func (w *wire) connected() bool { return w.conn.Load() != nil }
+// Read implements io.Reader for the connection's own reader.
+func (c *conn) Read(into []byte) (int, error) {
+	if c.budget <= 0 {
+		return 0, errAnswerHeader
+	}
+	if len(into) > c.budget {
+		into = into[:c.budget]
+	}
+	n, err := c.stream.Read(into)
+	c.budget -= n
+	if err != nil {
+		c.failed = err
+	}
+	return n, err
+}
 
-// wrote tells whether anything of the request left this machine.
-func (w *wire) wrote() bool {
-	conn := w.conn.Load()
-	return conn != nil && conn.written.Load() > w.before.Load()
+// begin starts a request that has to be over at a time.
+func (c *conn) begin(deadline time.Time) error {
+	c.before = c.socket.written.Load()
+	return c.stream.SetDeadline(deadline)
+}
+
+// wrote tells whether anything of the request at hand left this machine.
+func (c *conn) wrote() bool { return c.socket.written.Load() > c.before }
+
+// isQuiet tells whether a kept connection is as it was left: open, and with
+// nothing to read. A server that ended it, or said something that it was not
+// asked for (408 and a close, say), must get no request over it. Looking at
+// the socket is right for TLS too: what an end or an alert needs are bytes.
+func (c *conn) isQuiet() bool {
+	if c.failed != nil || c.reader.Buffered() > 0 {
+		return false
+	}
+	if c.system == nil {
+		return true
+	}
+	var seen error
+	var one [1]byte
+	err := c.system.Control(func(fd uintptr) {
+		_, _, seen = syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	})
+	return err == nil && (seen == syscall.EAGAIN || seen == syscall.EWOULDBLOCK)
 }

@@ -3,11 +3,13 @@ package deliver
 import (
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"creel/config"
+	"creel/event"
 )
 
 // Defaults of a destination, where its configuration is silent. They are those
@@ -33,6 +35,16 @@ type Options struct {
 	Retry4xx bool
 	// RootCAs replaces the system's certificate authorities; nil keeps them.
 	RootCAs *x509.CertPool
+	// Resolver replaces the system's; nil keeps it.
+	Resolver *net.Resolver
+	// Tenant is the owner's name for an account of a source, "" for none; nil
+	// knows none.
+	Tenant func(source, account string) string
+	// Link makes the signed URL under which the body of an event can be had
+	// until a time. Only a destination with max_body asks for it.
+	Link func(seq int64, key event.Key, until time.Time) string
+	// Schedule is how long the retry policy of the destination goes on.
+	Schedule time.Duration
 }
 
 // Destination makes attempts at one HTTP destination. It is safe for
@@ -41,11 +53,21 @@ type Destination struct {
 	name          string
 	url           *url.URL // without user information
 	place         string   // the URL as it may be shown
-	key           []byte   // signing key; nil sends unsigned
+	method        string
+	target        target
+	address       *addressWords // nil where the URL is the same for every shipment
+	draft         *draft        // nil sends the event's own body
+	maxBody       int           // a larger body stays here; 0 sends any
+	bodyTTL       time.Duration
+	link          func(seq int64, key event.Key, until time.Time) string
+	tenant        func(source, account string) string
+	signer        *signer // nil sends unsigned
 	own           http.Header
-	host          string // of the destination's own headers
+	worded        []headerWords // of own, those that are templates
+	host          string        // of the destination's own headers
 	pass          map[string]bool
 	agent         string
+	outline       outline
 	timeout       time.Duration
 	connect       time.Duration
 	maxRetryAfter time.Duration
@@ -53,9 +75,12 @@ type Destination struct {
 	rate          float64
 	review        bool
 	retry4xx      bool
-	hidden        []string // texts that no error and no kept answer may show
-	transport     *http.Transport
-	clock         func() time.Time
+	success       []int // nil is 2xx and 409
+	mask
+	pool    *pool
+	pools   *pools // instead of it, where an event decides what is dialled
+	buffers buffers
+	clock   func() time.Time
 }
 
 // New compiles the configuration of one destination. prefix is the key path
@@ -66,11 +91,15 @@ func New(name string, cfg config.Destination, prefix string, opt Options) (*Dest
 		return nil, config.Problems{{Path: prefix, Message: errNoClock.Error()}}
 	}
 	c := compiler{prefix: prefix, env: opt.Env}
-	d := &Destination{name: name, clock: opt.Clock, rate: float64(cfg.Rate), agent: "Creel"}
+	d := &Destination{name: name, clock: opt.Clock, rate: float64(cfg.Rate), agent: "Creel", own: http.Header{}, success: cfg.Success,
+		method: orElse(cfg.Method, http.MethodPost), tenant: opt.Tenant, link: opt.Link}
 	if opt.Version != "" {
 		d.agent += "/" + opt.Version
 	}
+	c.resolveSettings(d, cfg.Settings)
 	c.place(d, cfg.URL)
+	d.draft = c.draft(cfg.Body)
+	c.size(d, cfg, opt)
 	c.secret(d, cfg.Secret)
 	c.times(d, cfg)
 	c.doubt(d, cfg.OnDoubt)
@@ -81,10 +110,17 @@ func New(name string, cfg config.Destination, prefix string, opt Options) (*Dest
 	if cfg.Retry4xx != nil {
 		d.retry4xx = *cfg.Retry4xx
 	}
+	c.target(d)
+	c.exposed(d, &cfg)
 	if len(c.problems.Faults()) > 0 {
 		return nil, c.problems
 	}
-	d.transport = newTransport(d.connect, d.inFlight, opt.RootCAs)
+	d.outline = d.newOutline()
+	if d.address != nil && d.address.free {
+		d.pools = newPools(d.connect, opt)
+	} else {
+		d.pool = newPool(&d.target, &net.Dialer{Resolver: opt.Resolver}, d.connect, d.inFlight, opt.RootCAs)
+	}
 	return d, c.problems
 }
 
@@ -93,6 +129,12 @@ func (d *Destination) Name() string { return d.name }
 
 // String is the URL as it may be shown: without user information and query.
 func (d *Destination) String() string { return d.place }
+
+// Local tells whether its deliveries can not leave this machine.
+func (d *Destination) Local() bool { return d.pools == nil && isLocal(d.url.Hostname()) }
+
+// Wraps tells whether large bodies are to be fetched instead of being sent.
+func (d *Destination) Wraps() bool { return d.maxBody > 0 }
 
 // InFlight is how many attempts may run at once.
 func (d *Destination) InFlight() int { return d.inFlight }
@@ -109,4 +151,10 @@ func (d *Destination) Review() bool { return d.review }
 
 // Close drops the connections that are kept for reuse. Running attempts are
 // not touched.
-func (d *Destination) Close() { d.transport.CloseIdleConnections() }
+func (d *Destination) Close() {
+	if d.pools != nil {
+		d.pools.close()
+		return
+	}
+	d.pool.close()
+}

@@ -2,11 +2,7 @@ package deliver
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
-
-	"creel/event"
 )
 
 // The names of the headers that we set, in the canonical form of net/http.
@@ -43,16 +39,6 @@ var passedIfListed = map[string]bool{
 	"Authorization": true, "Cookie": true, "Forwarded": true, "Via": true, "X-Real-Ip": true,
 }
 
-func isPassed(name string, listed map[string]bool) bool {
-	switch {
-	case neverPassed[name]:
-		return false
-	case listed[name]:
-		return true
-	}
-	return !passedIfListed[name] && !strings.HasPrefix(name, "X-Forwarded-")
-}
-
 // isOurs tells whether a name is one that we set, so that the sender's header
 // of that name travels as an original.
 func isOurs(name string) bool {
@@ -63,54 +49,15 @@ func isOurs(name string) bool {
 	return strings.HasPrefix(name, ourPrefix)
 }
 
-// header makes the headers of one attempt, least important first: the
-// sender's, ours, the destination's own.
-func (d *Destination) header(s *event.Shipment, body []byte, now time.Time) http.Header {
-	header := make(http.Header, 24)
-	d.passHeaders(header, s.Payload.Header)
-	if isElement(s.Payload.Part) {
-		header.Del("Content-Encoding")
-		if !strings.Contains(strings.ToLower(header.Get("Content-Type")), "json") {
-			header.Set("Content-Type", "application/json")
-		}
-	}
-	if header.Get("User-Agent") == "" {
-		header.Set("User-Agent", d.agent)
-	}
-	id := event.WebhookID(s.Key, d.name)
-	header[headerID] = []string{id}
-	header[headerIdempotent] = []string{id}
-	if d.key != nil {
-		timestamp, signature := sign(d.key, id, now, body)
-		header[headerTimestamp] = []string{timestamp}
-		header[headerSignature] = []string{signature}
-	}
-	header[headerSource] = []string{headerText(s.Event.Source)}
-	if s.Event.Account != "" {
-		header[headerAccount] = []string{headerText(s.Event.Account)}
-	}
-	header[headerType] = []string{headerText(s.Type)}
-	header[headerEvent] = []string{headerKey(s.Event)}
-	header[headerAttempt] = []string{strconv.Itoa(s.Tries)}
-	for name, values := range d.own {
-		header[name] = values
-	}
-	return header
-}
+// isClaimed tells whether a sender's header has to make room for one of ours.
+func isClaimed(name string) bool { return isOurs(name) || isOurs(dashed(name)) }
 
-// passHeaders copies the sender's headers from their stored lines.
-func (d *Destination) passHeaders(into http.Header, lines string) {
-	dropped := connectionNames(lines)
-	for line := range strings.Lines(lines) {
-		name, value, ok := headerLine(line)
-		if !ok || dropped[name] || !isPassed(name, d.pass) {
-			continue
-		}
-		if isOurs(name) || isOurs(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
-			name = originalPrefix + name // an app behind CGI takes _ for -
-		}
-		into[name] = append(into[name], value)
+// dashed is the name for which an app behind CGI takes a header: there _ is -.
+func dashed(name string) string {
+	if strings.IndexByte(name, '_') < 0 {
+		return name
 	}
+	return http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 }
 
 // connectionNames are the headers that the sender's Connection lines name:
@@ -118,8 +65,12 @@ func (d *Destination) passHeaders(into http.Header, lines string) {
 func connectionNames(lines string) map[string]bool {
 	var names map[string]bool
 	for line := range strings.Lines(lines) {
-		name, value, ok := headerLine(line)
-		if !ok || name != "Connection" {
+		const wanted = "Connection"
+		if len(line) <= len(wanted) || line[len(wanted)] != ':' || !strings.EqualFold(line[:len(wanted)], wanted) {
+			continue
+		}
+		_, value, ok := headerLine(line)
+		if !ok {
 			continue
 		}
 		if names == nil {
@@ -148,8 +99,8 @@ func isToken(text string) bool {
 	for i := range len(text) {
 		c := text[i]
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
-			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '-', c >= '0' && c <= '9',
+			strings.IndexByte("!#$%&'*+.^_`|~", c) >= 0:
 		default:
 			return false
 		}
@@ -165,36 +116,4 @@ func isFieldValue(text string) bool {
 		}
 	}
 	return true
-}
-
-// headerKey writes an event key into a header: the parts escaped, the slashes
-// between them plain.
-func headerKey(key event.Key) string {
-	return escapeHeader(key.Source, true) + "/" + escapeHeader(key.Account, true) + "/" + escapeHeader(key.ID, true)
-}
-
-// headerText percent-encodes a text from a payload, at most mostHeaderText
-// bytes of it, so that every byte sequence can travel in a header.
-func headerText(text string) string {
-	return escapeHeader(text, false)
-}
-
-func escapeHeader(text string, slash bool) string {
-	if len(text) > mostHeaderText {
-		text = text[:mostHeaderText]
-	}
-	plain := func(c byte) bool { return c > ' ' && c < 0x7f && c != '%' && (c != '/' || !slash) }
-	var out strings.Builder
-	for i := range len(text) {
-		c := text[i]
-		if plain(c) {
-			out.WriteByte(c)
-			continue
-		}
-		const digits = "0123456789ABCDEF"
-		out.WriteByte('%')
-		out.WriteByte(digits[c>>4])
-		out.WriteByte(digits[c&15])
-	}
-	return out.String()
 }

@@ -1,11 +1,14 @@
 package deliver
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -262,13 +265,13 @@ func FuzzHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, lines, kind, id string) {
 		s := shipment()
 		s.Payload.Header, s.Type, s.Event.ID = lines, kind, id
-		req, err := d.request(t.Context(), d.header(&s, s.Payload.Body, time.Unix(1, 0)), s.Payload.Body)
+		wire := d.appendHead(nil, &s, &content{way: way{target: &d.target}, body: s.Payload.Body}, time.Unix(1, 0))
+		req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(append(wire, s.Payload.Body...))))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v: %q", err, wire)
 		}
-		var wire bytes.Buffer
-		if err := req.Write(&wire); err != nil {
-			t.Fatal(err)
+		if body, err := io.ReadAll(req.Body); err != nil || !bytes.Equal(body, s.Payload.Body) {
+			t.Fatalf("%v: the body is read as %q", err, body)
 		}
 		for name, values := range req.Header {
 			for _, value := range values {
@@ -278,4 +281,24 @@ func FuzzHeader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestUnderscoresAreNoWayAround: an app behind CGI takes _ for -, so a sender's
+// header that would be held back is held back in that spelling too.
+func TestUnderscoresAreNoWayAround(t *testing.T) {
+	t.Parallel()
+	s := shipment()
+	s.Payload.Header = "Content-Type: application/json\nX_Forwarded_For: 6.6.6.6\nx_real_ip: 6.6.6.6\nX-Forwarded_Host: evil\n" +
+		"Transfer_Encoding: chunked\nX_Key: theirs\nX_Own_Header: kept\nX_Listed: kept\n"
+	got := sentTo(t, config.Destination{Headers: map[string]config.Secret{"X-Key": config.NewSecret("ours")}, PassHeaders: []string{"X_Listed"}}, s)
+	var names []string
+	for name := range got.Header {
+		if strings.Contains(name, "_") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"X_listed", "X_own_header"}) || got.Header.Get("X-Key") != "ours" {
+		t.Errorf("%q of %v", names, got.Header)
+	}
 }

@@ -5,7 +5,10 @@ import "time"
 // Selector names events for a list, a replay or a discard. Empty fields
 // select everything; all given fields must hold.
 type Selector struct {
-	Keys        []Key     `json:"keys,omitempty"`
+	Keys []Key `json:"keys,omitempty"`
+	// Run is the run in which the one event of Keys was seen: in another one it
+	// is refused, so that what is clicked twice is done once. 0 is any.
+	Run         int       `json:"run,omitempty"`
 	Source      string    `json:"source,omitempty"`
 	Account     string    `json:"account,omitempty"`
 	Type        string    `json:"type,omitempty"` // a glob: invoice.*
@@ -15,6 +18,18 @@ type Selector struct {
 	Error       string    `json:"error,omitempty"` // part of the error text
 	Since       time.Time `json:"since,omitzero"`  // received at or after
 	Until       time.Time `json:"until,omitzero"`  // received before
+
+	ID      string       `json:"id,omitempty"`      // beginning of the sender's id
+	Word    string       `json:"word,omitempty"`    // id or object, or the beginning of one
+	Index   []IndexMatch `json:"index,omitempty"`   // values at places that the source lists
+	Failure int64        `json:"failure,omitempty"` // dead letters of one group; it implies the state
+	Kind    FailureKind  `json:"kind,omitempty"`    // of dead letters: events or deliveries alone; it implies the state
+
+	// What a plan froze: nothing that came in later, and nothing that died
+	// later.
+	Newest int64     `json:"newest,omitempty"` // highest sequence
+	DeadBy time.Time `json:"dead_by,omitzero"`
+
 	// All says that an action means every event. Without it an action on a
 	// selector that selects everything is refused.
 	All bool `json:"all,omitempty"`
@@ -23,7 +38,8 @@ type Selector struct {
 // Everything tells whether nothing narrows the selection.
 func (s Selector) Everything() bool {
 	return len(s.Keys) == 0 && s.Source == "" && s.Account == "" && s.Type == "" && s.Object == "" && s.State == "" &&
-		s.Destination == "" && s.Error == "" && s.Since.IsZero() && s.Until.IsZero()
+		s.Destination == "" && s.Error == "" && s.Since.IsZero() && s.Until.IsZero() &&
+		s.ID == "" && s.Word == "" && len(s.Index) == 0 && s.Failure == 0 && s.Kind == ""
 }
 
 // Page asks for one page of a list, newest first: up to Limit rows whose
@@ -42,11 +58,20 @@ const (
 	ActionDiscard ActionKind = "discard"
 	ActionPause   ActionKind = "pause"
 	ActionResume  ActionKind = "resume"
+	// ActionLaneSkip lets those behind a dead head of a lane pass; what is dead
+	// stays so.
+	ActionLaneSkip ActionKind = "lane skip"
 	// What an operator decides about a delivery in doubt.
 	ActionWasSent   ActionKind = "resolve sent"
 	ActionSendAgain ActionKind = "resolve again"
 	ActionGiveUp    ActionKind = "resolve dead"
+	// Who may use the API.
+	ActionNewToken ActionKind = "token create"
+	ActionNoToken  ActionKind = "token revoke"
 )
+
+// MaxReason bounds the reason of an action, in bytes.
+const MaxReason = 1000
 
 // Action is one audited act of an operator. Its row is written in the
 // transaction that freezes the selection or does the act.
@@ -62,13 +87,28 @@ type Action struct {
 	Done     int        `json:"done"`                 // keys acted on so far
 	Refused  int        `json:"refused"`              // keys that could not be acted on (another state by then)
 	Finished time.Time  `json:"finished_at,omitzero"` // zero while it runs
+	// Resend is a replay that also sends again what was sent, under the same
+	// identity; to the selector's destination alone where it names one.
+	Resend bool `json:"resend,omitempty"`
+	// Rate is how many events a second a replay releases at most; 0 is as many
+	// as the store takes.
+	Rate float64 `json:"rate,omitempty"`
+	// Once is who asked for it, under which key of his own and with what: asked
+	// for again it is the same action. The zero value is any number of times.
+	Once Once `json:"-"`
+}
+
+// Once names one request for an action, by hashes.
+type Once struct {
+	By   [16]byte // who asked, and the key that he gave it
+	What [16]byte // what was asked for
 }
 
 // ActionItem is one key of an action.
 type ActionItem struct {
 	Action int64  `json:"action"`
 	Event  Key    `json:"event"`
-	Result string `json:"result"` // "replayed", "discarded", or why it was refused
+	Result string `json:"result"` // "replayed", "replayed and sent again", "discarded", or why it was refused
 }
 
 // DestinationState says whether deliveries go out to a destination.
@@ -93,6 +133,12 @@ type DestinationHealth struct {
 	ProbeAt     time.Time        `json:"probe_at,omitzero"` // next probe, while held or disabled
 	ProbeDelay  time.Duration    `json:"-"`                 // doubles up to five minutes
 	LastSuccess time.Time        `json:"last_success,omitzero"`
+	// MeasuredFrom is when its attempts began to tell how it is doing: those
+	// before belong to trouble that is over.
+	MeasuredFrom time.Time `json:"-"`
+	// Trouble is the cause of its open incident, "" where there is none. It is
+	// read with the rest and not saved.
+	Trouble Cause `json:"trouble,omitempty"`
 }
 
 // ShipmentClaim asks for deliveries of one destination that are due.
@@ -100,14 +146,4 @@ type ShipmentClaim struct {
 	Destination string
 	Max         int
 	Probe       bool // take the oldest one, as the probe of a held destination
-}
-
-// OpenIncident is a stored incident.
-type OpenIncident struct {
-	ID int64 `json:"id"`
-	Incident
-	Count      int       `json:"count"`
-	OpenedAt   time.Time `json:"opened_at"`
-	LastAt     time.Time `json:"last_at"`
-	ResolvedAt time.Time `json:"resolved_at,omitzero"` // zero while it is open
 }

@@ -18,6 +18,10 @@ type Event struct {
 	Attempts    int    // claims of this run
 	Duplicates  int
 	Origin      Origin
+	Lane        string // the order that it keeps; "" for none
+	LaneSkip    bool   // a dead one lets those behind it pass
+	Waits       bool   // it is pending and not the head of its lane
+	Passes      bool   // it is dead and those behind it in its lane may pass
 	ReceivedAt  time.Time
 	DuplicateAt time.Time // the last duplicate; zero where there was none
 	NextAt      time.Time // when it is due, while it is pending
@@ -56,6 +60,10 @@ type Work struct {
 	Event
 	Payload
 	Claim Claim
+	// Alone says that a server died with this event in its hands: nothing else
+	// that could end the process may run beside it, so that the next death
+	// tells which event it was.
+	Alone bool
 }
 
 // Receipt is one verified request on its way into the inbox. Everything in it
@@ -73,6 +81,15 @@ type Receipt struct {
 	BodyKey    [32]byte
 	BodyWindow time.Duration
 	Items      []Item
+	// Alike settles whether an event that its owner brought and one under the
+	// same key that its sender brought say the same: lists write other blanks
+	// than webhooks do. Without it the contents decide.
+	Alike Likeness
+}
+
+// Likeness compares what two requests say of an event.
+type Likeness interface {
+	Alike(a, b Payload) bool
 }
 
 // Item is one event of a receipt.
@@ -83,6 +100,15 @@ type Item struct {
 	Object  string
 	Version string
 	Part    string
+	// Lane is the order that the event has to keep: of those in one lane the
+	// one with the lowest version, then the oldest, goes first. "" is none.
+	// LaneSkip lets those behind a dead one pass.
+	Lane     string
+	LaneSkip bool
+	// Inline completes the event in the transaction that stores it: what its
+	// rules decided, but for Seq and Claim, which the store fills in. Where it
+	// can not be applied the event is stored pending.
+	Inline *Finish
 	// State is Pending, or already an end: Ignored (with Error the reason) or
 	// Dead (authentic, but not to be processed as it is).
 	State State
@@ -91,6 +117,9 @@ type Item struct {
 	// sender changes from one delivery to the next: the same key with another
 	// Content is a conflict.
 	Content [16]byte
+	// Index are the values at places that the source lists in its index, by
+	// which the event is found.
+	Index []IndexValue
 	// DropBody keeps the row without its body (a type that the configuration
 	// ignores).
 	DropBody bool

@@ -1,5 +1,15 @@
 package event
 
+// MatchAny tells whether one of several patterns fits; none fits everything.
+func MatchAny(patterns []string, text string) bool {
+	for _, pattern := range patterns {
+		if MatchGlob(pattern, text) {
+			return true
+		}
+	}
+	return len(patterns) == 0
+}
+
 // MatchGlob tells whether a pattern fits a whole text: * stands for any bytes,
 // none and slashes included, ? for exactly one; every other byte stands for
 // itself. Its cost is bounded by the product of the two lengths.

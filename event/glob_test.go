@@ -18,3 +18,15 @@ func TestMatchGlob(t *testing.T) {
 		}
 	}
 }
+
+func TestMatchAny(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		patterns []string
+		want     bool
+	}{{nil, true}, {[]string{"order.*"}, true}, {[]string{"note", "order.p*"}, true}, {[]string{"note", "order"}, false}} {
+		if got := MatchAny(c.patterns, "order.paid"); got != c.want {
+			t.Errorf("%q: %t", c.patterns, got)
+		}
+	}
+}

@@ -42,12 +42,14 @@ var moves = map[State][]State{
 }
 
 var deliveryMoves = map[DeliveryState][]DeliveryState{
-	DeliveryWaiting: {DeliveryReady},
-	DeliveryReady:   {DeliverySending, DeliveryDead, DeliveryWaiting},
+	DeliveryWaiting: {DeliveryReady, DeliveryDiscarded},
+	DeliveryReady:   {DeliverySending, DeliveryDead, DeliveryWaiting, DeliveryDiscarded},
 	DeliverySending: {DeliverySent, DeliveryReady, DeliveryDead, DeliveryInDoubt},
-	DeliveryInDoubt: {DeliverySent, DeliveryReady, DeliveryDead},
+	DeliveryInDoubt: {DeliverySent, DeliveryReady, DeliveryDead, DeliveryDiscarded},
 	DeliveryDead:    {DeliveryReady, DeliveryWaiting, DeliveryDiscarded},
 	DeliverySent:    {DeliveryReady},
+	// An alert that was withdrawn, because its incident seemed to be over.
+	DeliveryDiscarded: {DeliveryReady},
 }
 
 // CanMove tells whether an event may go from one state to another. SQL says

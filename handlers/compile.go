@@ -19,6 +19,8 @@ type Options struct {
 	// Panicked is told when a Go handler panics, with the stack, for the log;
 	// nil forgets it. It may be called by several goroutines at once.
 	Panicked func(Panic)
+	// Hidden tells which texts of an event no error may quote; nil is none.
+	Hidden func(source string, p event.Payload) []string
 }
 
 // Panic is what is known about a handler that panicked.
@@ -34,14 +36,15 @@ type Panic struct {
 type Rules struct {
 	rules        []*rule
 	accounts     map[string]map[string]string // source, account: tenant
-	destinations map[string]bool
+	destinations map[string]config.DestinationKind
 	timeout      time.Duration
 	panicked     func(Panic)
-	running      chan struct{} // one token for each Go handler that has not returned
+	hidden       func(source string, p event.Payload) []string
 }
 
-// maxRunning bounds the Go handlers that run at once, those that were left
-// behind included.
+// maxRunning bounds the calls of one rule's Go handler that run at once (or
+// twice the places in the worker): those that were left behind count too. A
+// handler that does not return takes the room of no other.
 const maxRunning = 64
 
 // Compile reads the rules of a configuration: those of [[rule]] in their
@@ -52,24 +55,27 @@ func Compile(cfg *config.Config, o Options) (*Rules, config.Problems) {
 	for i, r := range cfg.Rules {
 		c.rule(config.Item("rule", i), r)
 	}
+	c.oneLane()
+	c.oneOperation()
 	for i, s := range cfg.Sources {
 		c.source(config.Item("source", i), s)
 	}
+	c.inline()
 	rules := &Rules{
 		rules:        c.rules,
 		accounts:     map[string]map[string]string{},
-		destinations: map[string]bool{},
+		destinations: map[string]config.DestinationKind{},
 		timeout:      time.Duration(cfg.Worker.Timeout),
 		panicked:     o.Panicked,
-		running:      make(chan struct{}, maxRunning),
+		hidden:       o.Hidden,
 	}
 	for _, s := range cfg.Sources {
 		if len(s.Accounts) > 0 {
 			rules.accounts[s.Name] = maps.Clone(s.Accounts)
 		}
 	}
-	for name := range cfg.Destinations {
-		rules.destinations[name] = true
+	for name, d := range cfg.Destinations {
+		rules.destinations[name] = d.Kind()
 	}
 	return rules, c.problems
 }
@@ -95,9 +101,14 @@ func (c *compiler) fault(at, message, hint string) {
 	c.problems = append(c.problems, config.Problem{Path: at, Message: message, Hint: hint})
 }
 
+func (c *compiler) warn(at, message, hint string) {
+	c.problems = append(c.problems, config.Problem{Path: at, Message: message, Hint: hint, Warning: true})
+}
+
 func (c *compiler) rule(at string, r config.Rule) {
 	out := &rule{
 		name:    r.Name,
+		at:      at,
 		sources: slices.Clone(r.Match.Source),
 		types:   slices.Clone(r.Match.Types),
 		goName:  r.Go,
@@ -115,25 +126,47 @@ func (c *compiler) rule(at string, r config.Rule) {
 		var problem *config.Problem
 		if out.when, problem = compileCondition(r.When); problem != nil {
 			c.fault(config.Join(at, "when"), problem.Message, problem.Hint)
+		} else if isBare(r.When) {
+			c.warn(config.Join(at, "when"), "is a value and no comparison: an event in which it is anything but true or false is a dead letter",
+				"such as "+r.When+" > 0, or "+r.When+" == true where it is true or false")
 		}
 	}
 	if r.Key != "" {
 		out.key = c.key(config.Join(at, "key"), r.Key)
 	}
-	if r.Forward != nil {
-		out.forward = slices.Clone(r.Forward.To)
-		c.destinations(config.Join(at, "forward", "to"), r.Forward.To)
-	}
+	c.order(at, &r, out)
+	out.fetch = c.fetch(config.Join(at, "fetch"), &r)
+	c.effects(at, &r, out)
 	if r.Go != "" {
 		var ok bool
+		out.running = make(chan struct{}, max(maxRunning, 2*c.cfg.Worker.Slow))
 		if out.goFunc, ok = c.options.Registry.find(r.Go); !ok {
 			c.fault(config.Join(at, "go"), strconv.Quote(r.Go)+" is not registered in this program", c.handlersHint())
 		}
 	}
-	if r.Forward == nil && r.Go == "" {
-		c.fault(at, "does nothing", `say what happens: [rule.forward] with to = "app"`)
+	if len(out.makers) == 0 && r.Go == "" {
+		c.fault(at, "does nothing", `say what happens: [rule.forward] with to = "app", or another effect`)
 	}
 	c.rules = append(c.rules, out)
+}
+
+// effects reads the tables of a rule, in the order in which they are applied:
+// the state first, since a stale one keeps the others from being applied.
+func (c *compiler) effects(at string, r *config.Rule, out *rule) {
+	below := func(table string) string { return config.Join(at, table) }
+	if out.state = c.state(below("state"), r.State, out.fetch); out.state != nil {
+		out.makers = append(out.makers, out.state)
+	}
+	for _, m := range []maker{
+		c.record(below("record"), r.Record), c.grant(below("grant"), r.Grant), c.sql(below("sql"), r.SQL),
+		c.email(below("email"), r.Email), c.forward(below("forward"), r.Forward),
+		c.run(below("run"), r.Run), c.file(below("file"), r.File),
+	} {
+		if m != nil {
+			out.makers = append(out.makers, m)
+		}
+	}
+	out.sql = r.SQL != nil
 }
 
 func (c *compiler) handlersHint() string {
@@ -155,8 +188,8 @@ func (c *compiler) source(at string, s config.Source) {
 	}
 	name := "forward " + s.Name
 	c.name(config.Join(at, "forward"), name)
-	c.destinations(config.Join(at, "forward"), s.Forward)
-	c.rules = append(c.rules, &rule{name: name, sources: []string{s.Name}, forward: slices.Clone(s.Forward)})
+	c.destinations(config.Join(at, "forward"), s.Forward, config.ToURL)
+	c.rules = append(c.rules, &rule{name: name, at: at, sources: []string{s.Name}, makers: []maker{&forwarding{to: slices.Clone(s.Forward)}}})
 }
 
 func (c *compiler) name(at, name string) {
@@ -172,16 +205,21 @@ func (c *compiler) name(at, name string) {
 }
 
 func (c *compiler) key(at, text string) *path.Template {
-	key, err := path.ParseTemplate(text, path.EventNames()...)
+	return c.varying(at, text, "a key names one operation: put a place of the event into it, such as {body.id}")
+}
+
+// varying reads a template that becomes a key and must differ from event to
+// event.
+func (c *compiler) varying(at, text, hint string) *path.Template {
+	t, err := path.ParseTemplate(text, path.EventNames()...)
 	if err != nil {
 		c.fault(at, err.Error(), "such as {source}/{account}/{body.data.object.id}")
 		return nil
 	}
-	if slices.ContainsFunc(key.Pieces(), func(p path.Piece) bool { return p.Literal == "" }) {
-		return key
+	if !varies(t) {
+		c.fault(at, "is the same for every event", hint)
 	}
-	c.fault(at, "is the same for every event", "a key names one operation: put a place of the event into it, such as {body.id}")
-	return nil
+	return t
 }
 
 func (c *compiler) matchedSource(at, pattern string) {
@@ -197,13 +235,19 @@ func (c *compiler) matchedSource(at, pattern string) {
 	c.unknown(at, "source", pattern, names)
 }
 
-func (c *compiler) destinations(at string, names []string) {
+// destinations checks that an effect's destinations are there and of its kind.
+func (c *compiler) destinations(at string, names []string, kind config.DestinationKind) {
 	if len(names) == 0 {
-		c.fault(at, "is missing", `name a destination, such as to = "app"`)
+		c.fault(at, "is missing", "name a destination with a "+string(kind))
 	}
 	for i, name := range names {
-		if _, ok := c.cfg.Destinations[name]; !ok {
-			c.unknown(list(at, i, len(names)), "destination", name, slices.Sorted(maps.Keys(c.cfg.Destinations)))
+		at := list(at, i, len(names))
+		d, ok := c.cfg.Destinations[name]
+		switch is := d.Kind(); {
+		case !ok:
+			c.unknown(at, "destination", name, slices.Sorted(maps.Keys(c.cfg.Destinations)))
+		case is != kind:
+			c.fault(at, config.WrongKind(name, is, kind), config.EffectHint(is, name))
 		}
 	}
 }

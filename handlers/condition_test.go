@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"creel/config"
-	"creel/event"
 	"creel/path"
 )
 
@@ -215,28 +213,3 @@ func FuzzCondition(f *testing.F) {
 // FuzzRule is part of gate F7 and of bug S-29: whatever text stands in a rule
 // and in an event, the decision is one of the four, and a key is what the
 // template says.
-func FuzzRule(f *testing.F) {
-	f.Add("r", "invoice.*", "{source}/{body.id}", `{"id":"' OR 1=1; --"}`)
-	f.Add("a/b", "*", "{id}{body.x?}", `{"x":"{{body.id}}"}`)
-	f.Add("", "?", "}", "")
-	f.Fuzz(func(t *testing.T, name, glob, key, body string) {
-		cfg := configuration(config.Rule{Name: name, Match: config.Match{Types: []string{glob}}, Key: key, Forward: forward("app")})
-		rules, problems := Compile(cfg, Options{})
-		if problems.Err() != nil {
-			return
-		}
-		d := rules.Decide(t.Context(), work(body))
-		switch d.State {
-		case event.Done:
-			if len(d.Effects) != 1 || d.Effects[0].BusinessKey() == "" {
-				t.Fatalf("done with %v", d.Effects)
-			}
-		case event.Ignored, event.Dead:
-			if len(d.Effects) != 0 || d.Error == "" {
-				t.Fatalf("%s with %v, %q", d.State, d.Effects, d.Error)
-			}
-		default:
-			t.Fatalf("state %s", d.State)
-		}
-	})
-}

@@ -26,6 +26,9 @@ type Decision struct {
 	// Verdicts has one row for each rule that matched, or one without a rule.
 	// Their times are left to whoever stores them.
 	Verdicts []event.Verdict
+	// Fetch is what has to be asked for before anything can be decided: the
+	// state is Pending, and DecideFetched goes on with the answers.
+	Fetch []FetchRequest
 	// Effects is what is to be done. It is empty unless the state is Done: the
 	// rules of an event apply together or not at all.
 	Effects []event.Effect
@@ -42,6 +45,32 @@ type ruling struct {
 // Decide runs the rules on a claimed event. It never panics, changes nothing
 // outside, and ends at the worker's timeout even where a Go handler does not.
 func (rs *Rules) Decide(ctx context.Context, work event.Work) Decision {
+	return rs.decide(ctx, work, given{})
+}
+
+func (rs *Rules) decide(ctx context.Context, work event.Work, g given) Decision {
+	return rs.discreet(work, rs.weigh(ctx, work, g))
+}
+
+// discreet takes out of what is said about an event what its source hides.
+func (rs *Rules) discreet(work event.Work, d Decision) Decision {
+	said := d.Error != ""
+	for i := range d.Verdicts {
+		said = said || d.Verdicts[i].Reason != ""
+	}
+	if !said || rs.hidden == nil {
+		return d
+	}
+	if texts := rs.hidden(work.Key.Source, work.Payload); len(texts) > 0 {
+		d.Error = path.TakeOut(d.Error, texts)
+		for i := range d.Verdicts {
+			d.Verdicts[i].Reason = path.TakeOut(d.Verdicts[i].Reason, texts)
+		}
+	}
+	return d
+}
+
+func (rs *Rules) weigh(ctx context.Context, work event.Work, g given) Decision {
 	s := &subject{work: work, doc: path.NewDocument(work.Payload)}
 	d := decider{work: work}
 	if err := rs.tenant(s); err != nil {
@@ -52,12 +81,17 @@ func (rs *Rules) Decide(ctx context.Context, work event.Work) Decision {
 		if !r.matches(&work.Event) {
 			continue
 		}
-		if rulings == nil && rs.timeout > 0 {
-			timed, cancel := context.WithTimeoutCause(ctx, rs.timeout, errTimeout)
-			defer cancel()
-			ctx = timed
+		if rulings == nil {
+			if rs.timeout > 0 {
+				timed, cancel := context.WithTimeoutCause(ctx, rs.timeout, errTimeout)
+				defer cancel()
+				ctx = timed
+			}
+			if requests := rs.waiting(ctx, s, g); len(requests) > 0 {
+				return Decision{State: event.Pending, Error: "waits for the current object", Rule: requests[0].Rule, Fetch: requests}
+			}
 		}
-		rulings = append(rulings, rs.apply(ctx, r, s))
+		rulings = append(rulings, rs.apply(ctx, r, s, g))
 	}
 	if len(rulings) == 0 {
 		return d.alone(event.Ignored, event.Skipped, noRule)
@@ -84,7 +118,7 @@ func (rs *Rules) Unmatched(key event.Key, kind string) (reason string, ok bool) 
 // MatchesSource tells whether any rule takes events of a source.
 func (rs *Rules) MatchesSource(source string) bool {
 	for _, r := range rs.rules {
-		if anyGlob(r.sources, source) {
+		if event.MatchAny(r.sources, source) {
 			return true
 		}
 	}
@@ -111,13 +145,24 @@ func (rs *Rules) tenant(s *subject) error {
 }
 
 // apply runs one rule. A panic of our own is a failure like that of a handler.
-func (rs *Rules) apply(ctx context.Context, r *rule, s *subject) (out ruling) {
+func (rs *Rules) apply(ctx context.Context, r *rule, s *subject, g given) (out ruling) {
 	defer func() {
 		if value := recover(); value != nil {
 			out = ruling{rule: r.name, err: &handlerError{err: rs.caught(r, s.work.Key, value)}}
 		}
 	}()
 	out.rule = r.name
+	if r.wanted(ctx, s, g) { // and it could not be asked for
+		_, err := r.fetch.ask(s)
+		out.err = fmt.Errorf("fetch: url: %w", err)
+		return out
+	}
+	lane, laneErr := r.laneOf(s) // of what was received: that is where the event waited
+	s, fetched, err := r.current(s, g)
+	if err != nil {
+		out.err = fmt.Errorf("fetch: %w", err)
+		return out
+	}
 	if r.when != nil {
 		held, err := r.when.holds(ctx, s)
 		if err != nil {
@@ -129,23 +174,36 @@ func (rs *Rules) apply(ctx context.Context, r *rule, s *subject) (out ruling) {
 			return out
 		}
 	}
-	key, err := r.businessKey(s)
-	if err != nil {
-		out.err = fmt.Errorf("key: %w", err)
+	if laneErr != nil {
+		out.err = fmt.Errorf("order_by: %w", laneErr)
 		return out
 	}
-	for _, destination := range r.forward {
-		out.effects = append(out.effects, event.Forward{Key: key, Rule: r.name, Destination: destination})
+	out.effects, out.err = rs.effects(ctx, r, s, operation{rule: r.name, lane: lane, laneSkip: r.skip, fetched: fetched})
+	return out
+}
+
+// effects makes all effects of a rule, or none.
+func (rs *Rules) effects(ctx context.Context, r *rule, s *subject, o operation) ([]event.Effect, error) {
+	var err error
+	if o.key, err = r.businessKey(s); err != nil {
+		return nil, fmt.Errorf("key: %w", err)
+	}
+	var out []event.Effect
+	for _, m := range r.makers {
+		effects, err := m.make(ctx, s, o)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.word(), err)
+		}
+		out = append(out, effects...)
 	}
 	if r.goName != "" {
-		effects, err := rs.invoke(ctx, r, s.work, key)
+		effects, err := rs.invoke(ctx, r, s, o)
 		if err != nil {
-			out.effects, out.err = nil, fmt.Errorf("go: %w", err)
-			return out
+			return nil, fmt.Errorf("go: %w", err)
 		}
-		out.effects = append(out.effects, effects...)
+		out = append(out, effects...)
 	}
-	return out
+	return out, nil
 }
 
 // decider puts the rulings on one event together.

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 
 	"creel/event"
-	"creel/path"
 )
 
 var (
@@ -16,7 +14,9 @@ var (
 	errRunning     = errors.New("too many handlers did not return in time; restart the server, and make them heed their context")
 )
 
-// handlerError is what a Go handler came to.
+// handlerError is what a Go handler came to. A handler's own error is its text
+// alone: what it wraps and how it compares is code of the owner's, which may
+// panic, block or never end.
 type handlerError struct {
 	err       error
 	permanent bool
@@ -32,46 +32,58 @@ type result struct {
 
 // invoke calls the Go handler of a rule in a goroutine of its own, with a
 // document of its own, so that one that does not return holds up nobody.
-func (rs *Rules) invoke(ctx context.Context, r *rule, work event.Work, key string) ([]event.Effect, error) {
+func (rs *Rules) invoke(ctx context.Context, r *rule, s *subject, o operation) ([]event.Effect, error) {
 	if ctx.Err() != nil {
 		return nil, endOf(ctx)
 	}
 	select {
-	case rs.running <- struct{}{}:
+	case r.running <- struct{}{}:
 	default:
 		return nil, &handlerError{err: errRunning}
 	}
-	e := Event{Event: work.Event, rule: r.name, businessKey: key, doc: path.NewDocument(work.Payload)}
+	e := Event{Event: s.work.Event, rule: r.name, businessKey: o.key, doc: s.document()}
 	done := make(chan result, 1)
 	go func() {
-		defer func() { <-rs.running }()
-		done <- rs.guarded(ctx, r, e)
+		defer func() { <-r.running }()
+		rs.guarded(ctx, r, e, done)
 	}()
 	select {
 	case out := <-done:
-		return rs.outcome(r, key, out)
+		return rs.outcome(r, o, out)
 	case <-ctx.Done():
 	}
 	select {
 	case out := <-done: // it came back in the same moment
-		return rs.outcome(r, key, out)
+		return rs.outcome(r, o, out)
 	default:
 		return nil, endOf(ctx)
 	}
 }
 
-// guarded calls the handler and turns a panic into an error.
-func (rs *Rules) guarded(ctx context.Context, r *rule, e Event) (out result) {
+// guarded calls the handler and turns a panic into an error. It answers even
+// where the handler ends its goroutine.
+func (rs *Rules) guarded(ctx context.Context, r *rule, e Event, done chan<- result) {
+	var out result
 	returned := false
 	defer func() {
-		if returned {
-			return
+		if !returned {
+			out = result{err: &handlerError{err: rs.caught(r, e.Key, recover())}}
 		}
-		out = result{err: rs.caught(r, e.Key, recover())}
+		done <- out
 	}()
 	effects, err := r.goFunc(ctx, e)
+	out = result{effects: effects, err: said(err)}
 	returned = true
-	return result{effects: effects, err: err}
+}
+
+// said reads the error of a handler, where the handler runs: its methods may do
+// what the handler may do.
+func said(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	return &handlerError{err: errors.New(clip(text[:min(len(text), 2*maxReason)], maxReason)), permanent: isPermanent(err)}
 }
 
 // caught reports a panic, nil being a goroutine that was ended, and makes the
@@ -94,35 +106,20 @@ func endOf(ctx context.Context) error {
 	return errInterrupted
 }
 
-func (rs *Rules) outcome(r *rule, key string, out result) ([]event.Effect, error) {
+func (rs *Rules) outcome(r *rule, o operation, out result) ([]event.Effect, error) {
 	if out.err != nil {
-		return nil, &handlerError{err: out.err, permanent: isPermanent(out.err)}
+		return nil, out.err
+	}
+	if len(out.effects) > maxEffects {
+		return nil, fmt.Errorf("returns %d effects, %d is the limit: they are stored in one transaction, which others wait for", len(out.effects), maxEffects)
 	}
 	effects := make([]event.Effect, 0, len(out.effects))
 	for i, effect := range out.effects {
-		checked, err := rs.checked(r, key, effect)
+		checked, err := rs.checked(r, o, effect)
 		if err != nil {
 			return nil, fmt.Errorf("effect %d: %w", i+1, err)
 		}
 		effects = append(effects, checked)
 	}
-	return effects, nil
-}
-
-// checked makes sure that the store can apply what a handler returned.
-func (rs *Rules) checked(r *rule, key string, effect event.Effect) (event.Effect, error) {
-	switch f := effect.(type) {
-	case nil:
-		return nil, errors.New("is nil")
-	case event.Forward:
-		if !rs.destinations[f.Destination] {
-			return nil, fmt.Errorf("there is no destination %s", strconv.QuoteToGraphic(clip(f.Destination, 100)))
-		}
-		if f.Key == "" {
-			f.Key = key
-		}
-		f.Rule, f.Claimed = r.name, false
-		return f, nil
-	}
-	return nil, fmt.Errorf("is of a kind that is not known: %T", effect)
+	return effects, together(effects)
 }

@@ -67,7 +67,21 @@ type permanentError struct{ err error }
 func (p *permanentError) Error() string { return p.err.Error() }
 func (p *permanentError) Unwrap() error { return p.err }
 
+// mostWrapped bounds how many errors are looked at: one may wrap itself.
+const mostWrapped = 1000
+
 func isPermanent(err error) bool {
-	var p *permanentError
-	return errors.As(err, &p)
+	left := []error{err}
+	for n := 0; len(left) > 0 && n < mostWrapped; n++ {
+		err, left = left[0], left[1:]
+		switch e := err.(type) {
+		case *permanentError:
+			return true
+		case interface{ Unwrap() error }:
+			left = append(left, e.Unwrap())
+		case interface{ Unwrap() []error }:
+			left = append(left, e.Unwrap()...)
+		}
+	}
+	return false
 }

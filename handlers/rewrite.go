@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -10,8 +9,6 @@ import (
 
 	"creel/path"
 )
-
-const boolKind = reflect.Bool
 
 // The names of what the rewriter puts into a tree. No expression can spell
 // them.
@@ -22,6 +19,10 @@ const (
 	settleName = "settle()"
 	tickName   = "tick()"
 	keepName   = "keep()"
+	plusName   = "plus()"
+	minusName  = "minus()"
+	timesName  = "times()"
+	sumName    = "sum()"
 )
 
 func roots() []path.Root { return []path.Root{path.Body, path.Header, path.Query, path.Form} }
@@ -68,36 +69,60 @@ func (w *rewriter) Visit(node *ast.Node) {
 	case *ast.PredicateNode:
 		n.Node = &ast.SequenceNode{Nodes: []ast.Node{call(tickName), n.Node}}
 	case *ast.BuiltinNode:
-		w.builtin(n)
+		w.builtin(node, n)
 	case *ast.BinaryNode:
-		if n.Operator == "+" && couldBeText(n.Left) && couldBeText(n.Right) {
-			ast.Patch(node, call(keepName, n))
-		}
+		w.binary(node, n)
 	}
 }
 
-// builtin refuses what is no function of ours and bounds the memory of what a
-// map keeps. The parser knows the functions with predicates by itself, whether
-// they are disabled or not.
-func (w *rewriter) builtin(n *ast.BuiltinNode) {
+// binary makes sums exact and bounds the memory of texts that are put together.
+func (w *rewriter) binary(node *ast.Node, n *ast.BinaryNode) {
+	name, ok := exact()[n.Operator]
+	switch {
+	case ok && !written(n.Left) && !written(n.Right):
+		ast.Patch(node, call(name, n.Left, n.Right))
+	case n.Operator == "+":
+		ast.Patch(node, call(keepName, n))
+	}
+}
+
+// exact are the operators that would wrap around, with what replaces them.
+func exact() map[string]string {
+	return map[string]string{"+": plusName, "-": minusName, "*": timesName}
+}
+
+// written leaves what is no number to the checker of the language.
+func written(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.StringNode, *ast.BoolNode, *ast.NilNode, *ast.ArrayNode, *ast.MapNode:
+		return true
+	}
+	return false
+}
+
+// builtin refuses what is no function of ours, bounds the memory of what a map
+// keeps, and makes sums exact. The parser knows the functions with predicates
+// by itself, whether they are disabled or not.
+func (w *rewriter) builtin(node *ast.Node, n *ast.BuiltinNode) {
 	if !slices.Contains(Functions(), n.Name) {
 		w.fail(n, "unknown name "+n.Name)
 	}
-	if n.Name != "map" || len(n.Arguments) != 2 {
+	if n.Name == "sum" && len(n.Arguments) == 1 {
+		ast.Patch(node, call(sumName, n.Arguments[0]))
+	}
+	if n.Name != "map" && n.Name != "sum" || len(n.Arguments) != 2 {
 		return
 	}
-	if predicate, ok := n.Arguments[1].(*ast.PredicateNode); ok {
-		predicate.Node = call(keepName, predicate.Node)
+	predicate, ok := n.Arguments[1].(*ast.PredicateNode)
+	if !ok {
+		return
 	}
-}
-
-// couldBeText leaves alone a sum in which a number is written.
-func couldBeText(n ast.Node) bool {
-	switch n.(type) {
-	case *ast.IntegerNode, *ast.FloatNode:
-		return false
+	predicate.Node = call(keepName, predicate.Node)
+	if n.Name == "sum" {
+		each := &ast.BuiltinNode{Name: "map", Arguments: n.Arguments}
+		each.SetLocation(n.Location())
+		ast.Patch(node, call(sumName, each))
 	}
-	return true
 }
 
 func (w *rewriter) identifier(node *ast.Node, n *ast.IdentifierNode) {

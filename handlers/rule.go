@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"errors"
-
 	"creel/event"
 	"creel/path"
 )
@@ -10,29 +8,25 @@ import (
 // rule is one compiled rule.
 type rule struct {
 	name    string
+	at      string   // where it stands in the configuration
 	sources []string // globs; none matches every source
 	types   []string // globs; none matches every type
 	when    *condition
 	key     *path.Template // nil: the event's key and the rule's name
-	forward []string
+	order   *path.Template // of the lane; nil: none
+	skip    bool           // a dead event lets those behind it in its lane pass
+	fetch   *fetch
+	state   *state
+	makers  []maker // in the order in which their effects are applied
+	sql     bool    // statements of the owner's are among them
 	goName  string
 	goFunc  Func
+	running chan struct{} // one token for each call that has not returned
 }
 
 func (r *rule) matches(e *event.Event) bool {
-	return anyGlob(r.sources, e.Key.Source) && anyGlob(r.types, e.Type)
+	return event.MatchAny(r.sources, e.Key.Source) && event.MatchAny(r.types, e.Type)
 }
-
-func anyGlob(patterns []string, text string) bool {
-	for _, pattern := range patterns {
-		if event.MatchGlob(pattern, text) {
-			return true
-		}
-	}
-	return len(patterns) == 0
-}
-
-var errEmptyKey = errors.New("is empty for this event")
 
 // businessKey names the operation that this rule does for an event.
 func (r *rule) businessKey(s *subject) (string, error) {
@@ -41,17 +35,26 @@ func (r *rule) businessKey(s *subject) (string, error) {
 	}
 	key, err := r.key.ExecuteKey(s.doc, s.name)
 	if err == nil && key == "" {
-		err = errEmptyKey
+		err = errEmpty
 	}
 	return key, err
 }
 
 // subject is the event that a decision is about.
 type subject struct {
-	work      event.Work
-	doc       *path.Document
-	tenant    string
-	hasTenant bool
+	work   event.Work
+	doc    *path.Document
+	tenant string
+	body   []byte // that was fetched; nil: what was received
+}
+
+// document reads the event anew.
+func (s *subject) document() *path.Document {
+	doc := path.NewDocument(s.work.Payload)
+	if s.body == nil {
+		return doc
+	}
+	return doc.Of(path.Element{Part: s.work.Part, Raw: s.body})
 }
 
 // name gives the text of a plain name in a template. Only the account may be

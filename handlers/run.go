@@ -13,13 +13,14 @@ import (
 )
 
 var (
-	errTicks  = fmt.Errorf("the condition looks at more than %d elements", maxTicks)
+	errTicks  = fmt.Errorf("looks at more than %d elements", maxTicks)
 	errMemory = errors.New("memory budget exceeded")
 )
 
-// run is one evaluation of a condition.
+// run is one evaluation of an expression.
 type run struct {
 	ctx     context.Context
+	word    string // what errors call the expression
 	subject *subject
 	places  []place
 	values  []any // of the places that were read
@@ -243,17 +244,20 @@ func (r *run) explain(err error) error {
 	if errors.As(err, &placed) {
 		return placed
 	}
-	for _, own := range []error{errTicks, errMemory, errTimeout, errInterrupted} {
+	if errors.Is(err, errTicks) {
+		return fmt.Errorf("the %s %w", r.word, errTicks)
+	}
+	for _, own := range []error{errMemory, errOverflow, errTimeout, errInterrupted} {
 		if errors.Is(err, own) {
 			return own
 		}
 	}
 	var located *file.Error
 	if !errors.As(err, &located) {
-		return errors.New("the condition can not be evaluated")
+		return errors.New("the " + r.word + " can not be evaluated")
 	}
 	if kind, isCast := strings.CutPrefix(located.Message, "invalid operation: bool("); isCast {
-		return errors.New("the condition gives " + strings.TrimSuffix(kind, ")") + " instead of true or false")
+		return errors.New("the condition gives " + strings.TrimSuffix(kind, ")") + " instead of true or false: compare it, such as > 0, == \"paid\" or != nil")
 	}
 	message := "a value does not fit what is done with it"
 	if telling.MatchString(located.Message) {

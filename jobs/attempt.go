@@ -7,6 +7,7 @@ import (
 
 	"creel/deliver"
 	"creel/event"
+	"creel/path"
 )
 
 // startAll starts what waits at every destination.
@@ -21,39 +22,45 @@ func (d *Dispatcher) startAll() {
 // start begins attempts while there are places and deliveries, with mu held.
 func (d *Dispatcher) start(to *destination) {
 	for {
-		s, ok := d.nextFor(to)
+		next, ok := d.nextFor(to)
 		if !ok {
 			return
 		}
-		go d.carry(to, s)
+		go d.carry(to, next)
 	}
 }
 
+// departure is a delivery that goes out, with whoever carried for its
+// destination in that moment: a reload may send another for those after it.
+type departure struct {
+	event.Shipment
+	carrier Carrier
+}
+
 // nextFor takes the next delivery that may go out, and its place, with mu held.
-func (d *Dispatcher) nextFor(to *destination) (event.Shipment, bool) {
+func (d *Dispatcher) nextFor(to *destination) (departure, bool) {
 	if len(to.queue) == 0 || d.stopping {
-		return event.Shipment{}, false
+		return departure{}, false
 	}
 	now := d.opt.Clock()
 	if !to.queue[0].Probe && to.free(to.limit(to.most, now), now) < 1 {
-		return event.Shipment{}, false
+		return departure{}, false
 	}
-	s := to.pop()
 	to.flight.start(now)
 	d.flying++
-	return s, true
+	return departure{to.pop(), to.Carrier}, true
 }
 
 // carry makes one attempt after another while its place has work: the next
 // delivery does not wait for the end of the last one to be written.
-func (d *Dispatcher) carry(to *destination, s event.Shipment) {
+func (d *Dispatcher) carry(to *destination, next departure) {
 	for ok := true; ok; {
-		result := d.attempt(to, s)
+		result := d.attempt(next.carrier, next.Shipment)
 		d.mu.Lock()
-		d.end(to, s, result)
+		d.end(to, next.Shipment, result)
 		to.flying--
 		d.flying--
-		s, ok = d.nextFor(to)
+		next, ok = d.nextFor(to)
 		d.mu.Unlock()
 		d.signal()
 	}
@@ -61,7 +68,7 @@ func (d *Dispatcher) carry(to *destination, s event.Shipment) {
 
 // attempt makes one attempt. A panic is our own bug; it must not take the
 // other deliveries with it, so it ends this one in the dead letters.
-func (d *Dispatcher) attempt(to *destination, s event.Shipment) (result deliver.Result) {
+func (d *Dispatcher) attempt(by Carrier, s event.Shipment) (result deliver.Result) {
 	start := d.opt.Clock()
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -71,7 +78,19 @@ func (d *Dispatcher) attempt(to *destination, s event.Shipment) (result deliver.
 				Start: start, Outcome: event.Permanent, Error: "the attempt panicked; see the log"}}
 		}
 	}()
-	return to.Carrier.Attempt(d.air, s, start)
+	return d.discreet(&s, by.Attempt(d.air, s, start))
+}
+
+// discreet takes out of what is kept of an attempt what the source of its event
+// hides: an answer may repeat what it was sent.
+func (d *Dispatcher) discreet(s *event.Shipment, result deliver.Result) deliver.Result {
+	if d.opt.Hidden == nil || result.Attempt.Error == "" && result.Attempt.Answer == "" {
+		return result
+	}
+	if texts := d.opt.Hidden(s.Event.Source, s.Payload); len(texts) > 0 {
+		result.Attempt.Error, result.Attempt.Answer = path.TakeOut(result.Attempt.Error, texts), path.TakeOut(result.Attempt.Answer, texts)
+	}
+	return result
 }
 
 // end judges a result, with mu held.
@@ -80,7 +99,12 @@ func (d *Dispatcher) end(to *destination, s event.Shipment, result deliver.Resul
 		d.giveBack(to, s) // the stop interrupted it, not the destination
 		return
 	}
+	if ahead := endOf(result).Round(0).Sub(d.opt.Clock().Round(0)); ahead > clockSlack {
+		// The clock was set back meanwhile: what comes after goes by what it says.
+		result.Attempt.Start = moved(result.Attempt.Start, -ahead)
+	}
 	if d.air.Err() == nil {
+		to.count(result, d.tally)
 		if change := to.note(&s, result); change != nil {
 			d.changed(to, *change)
 		}
@@ -96,9 +120,10 @@ func (d *Dispatcher) changed(to *destination, change saving) {
 	d.saves = append(d.saves, change)
 	line := d.opt.Log.Info()
 	switch {
-	case change.open != nil:
-		line = d.opt.Log.Error().Str(event.FieldHint, "repair the destination; a disabled one also waits for creel resume "+to.Route.Name)
-	case change.resolve == nil:
+	case change.trouble != nil && (!to.isOpen() || change.trouble.Cause == event.CauseDestinationFailing):
+		line = d.opt.Log.Error().Str(event.FieldCause, string(change.trouble.Cause)).
+			Str(event.FieldHint, "repair the destination; creel resume "+to.Route.Name+" enables it at once")
+	case change.over == nil && !to.isOpen():
 		line = d.opt.Log.Debug()
 	}
 	line = line.Str(event.FieldDestination, to.Route.Name).Str(event.FieldState, string(change.health.State)).
@@ -131,24 +156,29 @@ func (d *Dispatcher) giveBack(to *destination, s event.Shipment) {
 	}
 	s.Payload = event.Payload{}
 	d.ended = append(d.ended, ended{to: to, shipment: s, finish: event.DeliveryFinish{
-		ID: s.ID, Claim: s.Claim, State: event.DeliveryReady, NextAt: placeOf(&s), Release: true}})
+		ID: s.ID, Claim: s.Claim, Alert: s.Alert, State: event.DeliveryReady, NextAt: d.placeOf(&s), Release: true}})
 	d.signal()
 }
 
-// placeOf is the time that keeps a delivery's place in the order.
-func placeOf(s *event.Shipment) time.Time {
-	if s.NextAt.IsZero() {
-		return s.CreatedAt
+// placeOf is the time that keeps a delivery's place in the order. It was due
+// when it was claimed, so it is now, whatever the clock says since.
+func (d *Dispatcher) placeOf(s *event.Shipment) time.Time {
+	at, now := s.NextAt, d.opt.Clock()
+	if at.IsZero() {
+		at = s.CreatedAt
 	}
-	return s.NextAt
+	if at.After(now) {
+		return now
+	}
+	return at
 }
 
 // judge says what becomes of a delivery after an attempt, with mu held and
 // the health already counted.
 func (d *Dispatcher) judge(to *destination, s *event.Shipment, result deliver.Result) event.DeliveryFinish {
-	finish := event.DeliveryFinish{ID: s.ID, Claim: s.Claim, Attempt: result.Attempt}
+	finish := event.DeliveryFinish{ID: s.ID, Claim: s.Claim, Alert: s.Alert, Attempt: result.Attempt}
 	outcome := result.Attempt.Outcome
-	if outcome == event.Unknown && !to.Review {
+	if outcome == event.Unknown && !to.InDoubt(s.Doubts+1) {
 		outcome = event.Transient
 	}
 	switch outcome {
@@ -158,6 +188,12 @@ func (d *Dispatcher) judge(to *destination, s *event.Shipment, result deliver.Re
 		finish.State = event.DeliveryInDoubt
 	case event.Transient:
 		return d.later(to, s, result, finish)
+	case event.Permanent:
+		if s.Probe && result.Answered() && !result.Gone && to.State == event.DestinationDisabled {
+			// It refuses everybody, which says nothing about this one.
+			return d.later(to, s, result, finish)
+		}
+		return dead(s, finish, !result.Gone)
 	default:
 		return dead(s, finish, !result.Gone)
 	}
@@ -173,7 +209,7 @@ func (d *Dispatcher) later(to *destination, s *event.Shipment, result deliver.Re
 	case s.Probe:
 		// It asked a question and spent nothing: it stays first in the order.
 		finish.Attempt.Spent = false
-		finish.NextAt = placeOf(s)
+		finish.NextAt = d.placeOf(s)
 	case s.Attempts < to.Policy.Attempts:
 		finish.NextAt = to.Policy.Next(s.Attempts, end, result.RetryAfter, d.opt.Jitter())
 	case !to.isOpen() && !result.Answered():
@@ -189,7 +225,7 @@ func (d *Dispatcher) later(to *destination, s *event.Shipment, result deliver.Re
 func dead(s *event.Shipment, finish event.DeliveryFinish, alert bool) event.DeliveryFinish {
 	finish.State = event.DeliveryDead
 	finish.Attempt.Spent = true
-	if alert {
+	if alert && s.Alert == 0 { // that an alert could not be sent is not told by another
 		finish.Incident = &event.Incident{Cause: event.CauseDeadDelivery, Subject: s.Destination,
 			Detail: fmt.Sprintf("attempt %d of %s failed: %s; repair the cause, then: creel replay %s",
 				s.Tries, s.Key, finish.Attempt.Error, s.Event)}

@@ -34,7 +34,7 @@ func (d *Dispatcher) Step(ctx context.Context, now time.Time) (time.Time, error)
 }
 
 func (d *Dispatcher) step(ctx context.Context, now time.Time) (time.Time, error) {
-	if err := d.noticeClock(ctx, now); err != nil {
+	if err := d.noticeClock(ctx); err != nil {
 		return now, err
 	}
 	if err := d.save(ctx, now); err != nil {
@@ -44,39 +44,51 @@ func (d *Dispatcher) step(ctx context.Context, now time.Time) (time.Time, error)
 		return now, err
 	}
 	d.noticeDue(d.drainReady())
+	if err := d.giveUp(ctx, now); err != nil {
+		return now, err
+	}
 	if err := d.read(ctx); err != nil {
 		return now, err
 	}
 	if err := d.ship(ctx, now); err != nil {
 		return now, err
 	}
+	d.watch(now)
+	d.noticeDue(d.drainReady()) // the end of one may have let the next of its lane go
 	return d.next(now), nil
 }
 
-// clockSlack is how far a clock may go back without having been set: corrections
-// by NTP are smaller.
-const clockSlack = time.Second
-
-// noticeClock moves what was planned by a clock that has been set back since:
-// the next probes here, and what the store has scheduled through ClockBack.
-func (d *Dispatcher) noticeClock(ctx context.Context, now time.Time) error {
-	d.mu.Lock()
-	back := d.last.Sub(now)
-	d.mu.Unlock()
-	if back > clockSlack && d.opt.ClockBack != nil {
-		if err := d.opt.ClockBack(ctx, now); err != nil {
-			return fmt.Errorf("rescheduling after the clock was set back: %w", err)
-		}
+// noticeClock moves what was planned by a clock that has been set since: the
+// times of the destinations, and the attempts that are not written yet.
+func (d *Dispatcher) noticeClock(ctx context.Context) error {
+	steps, err := d.opt.Watch.Look(ctx)
+	if err != nil {
+		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.last = now
-	if back <= clockSlack {
+	step := steps.since(&d.steps)
+	if step == (Steps{}) {
 		return nil
 	}
 	for _, to := range d.destinations {
-		to.look = true
-		to.health.shift(-back)
+		to.look, to.giveUp = true, time.Time{}
+		to.health.follow(step)
+	}
+	if step.Back == 0 {
+		return nil
+	}
+	for i := range d.saves {
+		d.saves[i].health = shifted(d.saves[i].health, -step.Back)
+	}
+	now := d.opt.Clock()
+	for i := range d.ended {
+		finish := &d.ended[i].finish
+		end := finish.Attempt.Start.Round(0).Add(finish.Attempt.Duration)
+		// What ended since the step is by the new time already.
+		if end.After(now.Add(clockSlack)) || finish.Release && finish.NextAt.After(now) {
+			finish.Attempt.Start, finish.NextAt = moved(finish.Attempt.Start, -step.Back), moved(finish.NextAt, -step.Back)
+		}
 	}
 	return nil
 }
@@ -93,7 +105,7 @@ func (d *Dispatcher) save(ctx context.Context, now time.Time) error {
 		}
 		change := d.saves[0]
 		d.mu.Unlock()
-		err := d.opt.Outbox.SaveDestination(ctx, now, change.health, change.open, change.resolve)
+		err := d.opt.Outbox.SaveDestination(ctx, now, change.health, change.trouble, change.over)
 		paused := errors.Is(err, event.ErrClaimLost) // by its owner, whose word counts
 		if err != nil && !paused {
 			return fmt.Errorf("saving destination %s: %w", change.health.Name, err)
@@ -141,7 +153,7 @@ func (d *Dispatcher) refresh(ctx context.Context) error {
 
 func (d *Dispatcher) adopt(to *destination, health event.DestinationHealth) {
 	before := to.State
-	to.health.adopt(health)
+	to.health.adopt(health, d.tally)
 	to.look = true
 	if !to.isOpen() {
 		d.giveBackQueue(to)
@@ -179,7 +191,7 @@ func (d *Dispatcher) read(ctx context.Context) error {
 		if !look {
 			continue
 		}
-		due, ok, err := d.opt.Outbox.NextDelivery(ctx, to.Route.Name)
+		due, ok, err := d.opt.Outbox.NextDelivery(ctx, to.name)
 		if !ok {
 			due = time.Time{}
 		}
@@ -190,7 +202,7 @@ func (d *Dispatcher) read(ctx context.Context) error {
 		to.look = to.look || err != nil
 		d.mu.Unlock()
 		if err != nil {
-			return fmt.Errorf("looking for deliveries of %s: %w", to.Route.Name, err)
+			return fmt.Errorf("looking for deliveries of %s: %w", to.name, err)
 		}
 	}
 	return nil
@@ -200,7 +212,7 @@ func (d *Dispatcher) sorted() []*destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.SortedFunc(maps.Values(d.destinations), func(a, b *destination) int {
-		return cmp.Compare(a.Route.Name, b.Route.Name)
+		return cmp.Compare(a.name, b.name)
 	})
 }
 
@@ -223,6 +235,12 @@ func (d *Dispatcher) next(now time.Time) time.Time {
 		}
 		if at, ok := d.wantsAt(to, now); ok {
 			sooner(at)
+		}
+		if to.isOpen() && to.isTroubled() { // the hour moves on
+			sooner(now.Truncate(time.Minute).Add(time.Minute))
+		}
+		if to.GiveUpAfter > 0 {
+			sooner(latest(to.giveUp, now))
 		}
 	}
 	return next

@@ -3,6 +3,8 @@ package jobs
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,9 +24,16 @@ type Outbox interface {
 	// DeliveriesReady wakes the dispatcher after a commit that made some ready.
 	DeliveriesReady() <-chan struct{}
 	Destinations(ctx context.Context) ([]event.DestinationHealth, error)
-	// SaveDestination keeps a change of health with the incident that it opens
-	// or resolves. It must not take a destination out of the paused state.
-	SaveDestination(ctx context.Context, now time.Time, health event.DestinationHealth, open, resolve *event.Incident) error
+	// SaveDestination keeps a change of health with what the trouble is now, and
+	// ends the incident of an outage that is over. It must not take a
+	// destination out of the paused state.
+	SaveDestination(ctx context.Context, now time.Time, health event.DestinationHealth, trouble, over *event.Incident) error
+	// OldestDelivery tells since when the oldest ready delivery of a destination
+	// waits.
+	OldestDelivery(ctx context.Context, destination string) (time.Time, bool, error)
+	// GiveUp makes dead letters of the ready deliveries of a destination that
+	// wait since before a time.
+	GiveUp(ctx context.Context, now time.Time, destination string, before time.Time, reason string) (int, error)
 }
 
 // Carrier makes one attempt; *deliver.Destination is the real one.
@@ -40,15 +49,47 @@ type Route struct {
 	InFlight int     // attempts at once
 	Rate     float64 // attempts started in a second; 0 is no limit
 	Review   bool    // a send whose answer was lost waits for a person
+	// Repeats is how often in a run a send whose answer was lost is repeated
+	// before it waits for a person; 0 is no limit.
+	Repeats int
 	// Longest is the longest that a delivery can wait for its next attempt.
 	Longest time.Duration
+	// GiveUpAfter is how long a delivery waits, for whatever reason, before it
+	// becomes a dead letter; 0 is for ever.
+	GiveUpAfter time.Duration
+}
+
+// Limited is a carrier that knows its own limits: a compiled destination, be
+// it a URL, a command or a folder.
+type Limited interface {
+	Carrier
+	Name() string
+	InFlight() int
+	Rate() float64
+	Review() bool
+	MaxRetryAfter() time.Duration
 }
 
 // RouteTo is the route of a compiled destination.
-func RouteTo(d *deliver.Destination, policy Policy) Route {
+func RouteTo(d Limited, policy Policy) Route {
 	return Route{Name: d.Name(), Carrier: d, Policy: policy, InFlight: d.InFlight(), Rate: d.Rate(), Review: d.Review(),
 		Longest: policy.Longest(d.MaxRetryAfter())}
 }
+
+// RouteToMail is the route of the mail server: a mail can not be taken back,
+// so that one whose answer was lost is repeated once at most.
+func RouteToMail(m *deliver.Mailer, policy Policy) Route {
+	return Route{Name: event.Mail, Carrier: m, Policy: policy, InFlight: m.InFlight(), Rate: m.Rate(), Review: m.Review(),
+		Repeats: 1, Longest: policy.Longest(0)}
+}
+
+// InDoubt tells whether a delivery waits for a person, after so many answers
+// were lost in its run.
+func (r *Route) InDoubt(lost int) bool { return r.Review || r.Repeats > 0 && lost > r.Repeats }
+
+// asks tells whether a delivery whose answer was lost may come to wait for a
+// person: then a crash must not take what only waited for a place for sent.
+func (r *Route) asks() bool { return r.Review || r.Repeats > 0 }
 
 // DispatcherOptions are what a dispatcher is made of.
 type DispatcherOptions struct {
@@ -58,9 +99,15 @@ type DispatcherOptions struct {
 	Jitter func() float64 // 0 ≤ jitter < 1
 	Log    zerolog.Logger
 	Grace  time.Duration // how long a stop waits for attempts in flight
-	// ClockBack, where it is set, is called by the step that finds that the
-	// clock was set back: what the store has scheduled lies too far ahead then.
-	ClockBack func(ctx context.Context, now time.Time) error
+	// Tally counts the attempts of each destination. Where it is nil the
+	// dispatcher has its own, which no restart outlives.
+	Tally *Tally
+	// Hidden tells which texts of an event no error and no answer may quote; nil
+	// is none.
+	Hidden func(source string, p event.Payload) []string
+	// Watch notices that the clock was set. Where it is nil the dispatcher has
+	// its own, and the store is left as it is.
+	Watch *Watch
 }
 
 // The reasons why a dispatcher can not be made.
@@ -74,6 +121,7 @@ var (
 // that are down, and finds them again.
 type Dispatcher struct {
 	opt    DispatcherOptions
+	tally  *Tally
 	wake   chan struct{}
 	air    context.Context // of every attempt; ends when a stop has waited long enough
 	cancel context.CancelFunc
@@ -87,17 +135,20 @@ type Dispatcher struct {
 	flying       int  // attempts that run, those of removed destinations included
 	stale        bool // the store's destinations have to be read again
 	stopping     bool
-	failures     int       // of the store, in a row
-	last         time.Time // of the last step
+	failures     int   // of the store, in a row
+	steps        Steps // of the clock, as far as they were followed
 }
 
 // destination is the dispatcher's view of one route.
 type destination struct {
+	name string // the route's, which never changes
 	Route
 	health
 	flight
-	due  time.Time // of the earliest ready delivery that is known; zero for none
-	look bool      // the store may hold ready ones that are not known
+	due    time.Time // of the earliest ready delivery that is known; zero for none
+	look   bool      // the store may hold ready ones that are not known
+	giveUp time.Time // when to look for deliveries that have waited too long; zero is now
+	counts routeCounts
 }
 
 // ended is a delivery whose turn is over, on its way into the store.
@@ -112,8 +163,14 @@ func NewDispatcher(opt DispatcherOptions) (*Dispatcher, error) {
 	if opt.Outbox == nil || opt.Clock == nil || opt.Jitter == nil {
 		return nil, errNoOutbox
 	}
-	d := &Dispatcher{opt: opt, wake: make(chan struct{}, 1), destinations: map[string]*destination{}, stale: true, began: time.Now()}
+	d := &Dispatcher{opt: opt, tally: opt.Tally, wake: make(chan struct{}, 1), destinations: map[string]*destination{}, stale: true, began: time.Now()}
+	if opt.Watch == nil {
+		d.opt.Watch = NewWatch(WatchOptions{Clock: opt.Clock})
+	}
 	d.air, d.cancel = context.WithCancel(context.Background())
+	if d.tally == nil {
+		d.tally = NewTally(TallyOptions{Clock: opt.Clock, Log: opt.Log})
+	}
 	if err := d.Configure(opt.Routes); err != nil {
 		return nil, err
 	}
@@ -134,11 +191,14 @@ func (d *Dispatcher) Configure(routes []Route) error {
 	for _, route := range routes {
 		to, known := d.destinations[route.Name]
 		if !known {
-			to = &destination{flight: newFlight(route.InFlight, route.Rate, route.Review), look: true}
+			to = &destination{name: route.Name, flight: newFlight(route.InFlight, route.Rate, route.asks()), look: true, counts: newRouteCounts()}
 			to.health.Name, to.health.State = route.Name, event.DestinationEnabled
 		}
-		to.Route = route
-		to.flight.configure(route.InFlight, route.Rate, route.Review)
+		to.Route, to.giveUp = route, time.Time{}
+		to.flight.configure(route.InFlight, route.Rate, route.asks())
+		if to.ahead == 0 {
+			d.giveBackQueue(to)
+		}
 		kept[route.Name] = to
 	}
 	for name, to := range d.destinations {
@@ -147,6 +207,9 @@ func (d *Dispatcher) Configure(routes []Route) error {
 		}
 	}
 	d.destinations, d.stale = kept, true
+	if d.opt.Tally == nil {
+		d.tally.Configure(nil, slices.Collect(maps.Keys(kept)))
+	}
 	d.signal()
 	return nil
 }

@@ -260,7 +260,7 @@ func TestOnlyWhatCameBackByItselfIsTreatedGently(t *testing.T) {
 	now := startTime()
 	h := health{}
 	h.State, h.Since = event.DestinationHeld, now.Add(-time.Hour)
-	if h.alive(now, true) == nil {
+	if h.alive(now) == nil {
 		t.Fatal("a held destination that answers is not released")
 	}
 	for _, c := range []struct {
@@ -271,7 +271,7 @@ func TestOnlyWhatCameBackByItselfIsTreatedGently(t *testing.T) {
 			t.Errorf("%s after it came back its limit is %d, want %d", c.after, got, c.want)
 		}
 	}
-	h.adopt(event.DestinationHealth{State: event.DestinationEnabled, Since: now})
+	h.adopt(event.DestinationHealth{State: event.DestinationEnabled, Since: now}, nil)
 	if got := h.limit(8, now); got != 8 {
 		t.Errorf("a resumed destination has %d places, want 8", got)
 	}

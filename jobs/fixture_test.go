@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,9 +39,13 @@ type fixture struct {
 	grace  time.Duration
 	wrap   func(*store.Store) Outbox // nil is the store itself
 	store  *store.Store
+	tally  *Tally
 	d      *Dispatcher
 	logs   *locked
 	events int
+	lanes  int // how many lanes the deliveries of events keep; 0 is none
+	watch  *Watch
+	slow   bool // the store is slower than the destination: it has all that flies in one step
 }
 
 // locked is a buffer for log lines of several goroutines.
@@ -72,10 +79,10 @@ func (f *fixture) open() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	review := func(name string) bool {
+	review := func(name string, lost int) bool {
 		for _, route := range f.routes {
 			if route.Name == name {
-				return route.Review
+				return route.InDoubt(lost)
 			}
 		}
 		return false
@@ -83,18 +90,33 @@ func (f *fixture) open() {
 	if _, err := f.store.Recover(context.Background(), f.clock.Now(), review); err != nil {
 		f.t.Fatal(err)
 	}
+	f.tally = NewTally(TallyOptions{Store: f.store, Clock: f.clock.Now, Log: zerolog.New(f.logs)})
+	f.configureTally()
+	if err := f.tally.Restore(context.Background()); err != nil {
+		f.t.Fatal(err)
+	}
 	f.dispatcher()
+}
+
+func (f *fixture) configureTally() {
+	names := []string{"app"}
+	for _, route := range f.routes {
+		names = append(names, route.Name)
+	}
+	f.tally.Configure([]string{"s"}, names)
 }
 
 func (f *fixture) dispatcher() {
 	f.t.Helper()
+	f.configureTally()
 	var outbox Outbox = f.store
 	if f.wrap != nil {
 		outbox = f.wrap(f.store)
 	}
 	var err error
 	f.d, err = NewDispatcher(DispatcherOptions{Outbox: outbox, Routes: f.routes, Clock: f.clock.Now,
-		Jitter: func() float64 { return f.jitter }, Log: zerolog.New(f.logs), Grace: f.grace})
+		Jitter: func() float64 { return f.jitter }, Log: zerolog.New(f.logs), Grace: f.grace,
+		Tally: f.tally, Watch: f.watch})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -144,13 +166,26 @@ func (f *fixture) addChunk(n int, destinations []string) {
 		for i, work := range works {
 			finishes[i] = event.Finish{Seq: work.Seq, Claim: work.Claim, Run: work.Run, State: event.Done}
 			for _, name := range destinations {
-				finishes[i].Effects = append(finishes[i].Effects, event.Forward{Key: work.Key.String() + "/r", Rule: "r", Destination: name})
+				finishes[i].Effects = append(finishes[i].Effects, event.Forward{Key: work.Key.String() + "/r", Rule: "r",
+					Destination: name, Lane: f.laneOf(work.Key.ID)})
 			}
 		}
 		if _, _, err := f.store.Settle(ctx, now, finishes, 0); err != nil {
 			f.t.Fatal(err)
 		}
 	}
+}
+
+// laneOf is the lane of an event by its number; "" where there are none.
+func (f *fixture) laneOf(id string) string {
+	if f.lanes == 0 {
+		return ""
+	}
+	number, err := strconv.Atoi(strings.TrimPrefix(id, "evt_"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return "lane" + strconv.Itoa(number%f.lanes)
 }
 
 // settle steps until nothing flies and nothing is due, and returns when the
@@ -163,17 +198,33 @@ func (f *fixture) settle() time.Time {
 			f.t.Fatal(err)
 		}
 		if f.flying() > 0 {
-			select {
-			case <-f.d.wake:
-			case <-time.After(20 * time.Second):
-				f.t.Fatal("an attempt does not end")
+			for waits := true; waits; waits = f.slow && f.flying() > 0 {
+				select {
+				case <-f.d.wake:
+				case <-time.After(20 * time.Second):
+					f.t.Fatal("an attempt does not end")
+				}
 			}
 			continue
 		}
 		if !f.unwritten() && (next.IsZero() || next.After(f.clock.Now())) {
-			return next
+			return f.counted(next)
 		}
 	}
+}
+
+// counted lets the tally store what is due, and returns the earlier of next and
+// its own time.
+func (f *fixture) counted(next time.Time) time.Time {
+	f.t.Helper()
+	flush, err := f.tally.Step(context.Background(), f.clock.Now())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if next.IsZero() || !flush.IsZero() && flush.Before(next) {
+		return flush
+	}
+	return next
 }
 
 func (f *fixture) flying() int {
@@ -272,6 +323,19 @@ func (f *fixture) incidents(cause event.Cause) []event.OpenIncident {
 		}
 	}
 	return out
+}
+
+// outages are the incidents of a destination, of whatever cause, the newest
+// first.
+func (f *fixture) outages(name string) []event.OpenIncident {
+	f.t.Helper()
+	list, err := f.store.Incidents(context.Background(), false)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list, func(i event.OpenIncident) bool {
+		return i.Cause.Family() != event.FamilyDestination || i.Subject != name
+	})
 }
 
 // route compiles a destination called app and its policy.

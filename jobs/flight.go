@@ -33,16 +33,16 @@ type flight struct {
 	bytes    int // bodies in the queue
 }
 
-func newFlight(most int, perSecond float64, review bool) flight {
+func newFlight(most int, perSecond float64, asks bool) flight {
 	f := flight{}
-	f.configure(most, perSecond, review)
+	f.configure(most, perSecond, asks)
 	return f
 }
 
 // configure sets the limits; what flies goes on.
-func (f *flight) configure(most int, perSecond float64, review bool) {
+func (f *flight) configure(most int, perSecond float64, asks bool) {
 	f.most, f.ahead = max(most, 1), mostAhead
-	if review {
+	if asks {
 		// After a crash nobody can tell a delivery that waited here from one
 		// that was being sent.
 		f.ahead = 0

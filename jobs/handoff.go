@@ -28,12 +28,17 @@ func (d *Dispatcher) Reserve(name string) bool {
 	return true
 }
 
-// Unreserve gives a place back. Its token of the rate is lost.
+// Unreserve gives a place back, and its token of the rate: what was not born,
+// because it was applied already, must not keep others.
 func (d *Dispatcher) Unreserve(name string) {
+	now := d.opt.Clock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if to := d.destinations[name]; to != nil && to.reserved > 0 {
 		to.reserved--
+		if to.limiter != nil {
+			to.limiter.AllowN(now, -1)
+		}
 	}
 	d.signal()
 }
@@ -62,13 +67,12 @@ func (d *Dispatcher) Hand(shipments []event.Shipment) {
 
 // nextReserved is nextFor for a delivery whose token of the rate was taken
 // when its place was reserved, with mu held.
-func (d *Dispatcher) nextReserved(to *destination) (event.Shipment, bool) {
+func (d *Dispatcher) nextReserved(to *destination) (departure, bool) {
 	if to.limiter == nil {
 		return d.nextFor(to)
 	}
 	// With a rate nothing is reserved beyond the places.
-	s := to.pop()
 	to.flying++
 	d.flying++
-	return s, true
+	return departure{to.pop(), to.Carrier}, true
 }

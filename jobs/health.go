@@ -32,11 +32,15 @@ const (
 // restart; a destination that is still down is held again after three attempts.
 type health struct {
 	event.DestinationHealth
-	silent  int     // attempts in a row without any HTTP answer
-	failed  int     // transient failures in a row
-	events  []int64 // the first holdEvents different events among them
-	probing bool    // a probe is in the air
-	alerted bool    // an incident about this outage may be open
+	measure
+	silent   int       // attempts in a row without any HTTP answer
+	failed   int       // transient failures in a row
+	first    time.Time // when the first of them began
+	alives   int       // answers in a row that prove that it is there
+	failedAt time.Time // when the last transient failure ended
+	refused  string    // the last answer that refused a delivery for good
+	events   []int64   // the first holdEvents different events among them
+	probing  bool      // a probe is in the air
 
 	// Deliveries that were sent and not answered: since the last sign of life,
 	// and those that failed so while another one was answered. The silence of
@@ -46,41 +50,61 @@ type health struct {
 
 // saving is a change of health on its way into the store.
 type saving struct {
-	health        event.DestinationHealth
-	open, resolve *event.Incident
+	health  event.DestinationHealth
+	trouble *event.Incident // what is wrong now
+	over    *event.Incident // nothing is, any more
 }
 
-// adopt takes over what the store says.
-func (h *health) adopt(stored event.DestinationHealth) {
+// adopt takes over what the store says. The last success may be newer than
+// that: it is saved with a change only.
+func (h *health) adopt(stored event.DestinationHealth, tally *Tally) {
 	if stored.State == "" {
 		stored.State = event.DestinationEnabled
 	}
-	changed := stored.State != h.State
-	h.DestinationHealth = stored
-	if changed {
+	if stored.State != h.State {
 		h.forget()
 	}
-	h.alerted = h.alerted || stored.State == event.DestinationHeld || stored.State == event.DestinationDisabled
+	stored.LastSuccess = latest(h.LastSuccess, stored.LastSuccess, tally.Last(event.TallySent, stored.Name))
+	h.DestinationHealth = stored
+	h.lastFailure = latest(h.lastFailure, tally.Last(event.TallyFailed, stored.Name))
 }
 
-func (h *health) forget() { h.silent, h.failed, h.events, h.unanswered = 0, 0, nil, nil }
+func (h *health) forget() {
+	h.first = time.Time{}
+	h.silent, h.failed, h.events, h.unanswered = 0, 0, nil, nil
+}
 
 // open tells whether deliveries go out.
 func (h *health) isOpen() bool { return h.State == event.DestinationEnabled }
 
-// probeAt is when a probe may go out, while one may at all.
-func (h *health) probeAt() (time.Time, bool) {
-	waits := h.State == event.DestinationHeld || h.State == event.DestinationDisabled
-	return h.ProbeAt, waits && !h.probing && !h.ProbeAt.IsZero()
+// isProbed tells whether probes ask for it: not after it said itself that it
+// wants no more.
+func (h *health) isProbed() bool {
+	return h.State == event.DestinationHeld || h.State == event.DestinationDisabled && !h.ProbeAt.IsZero()
 }
 
-// shift moves the times of the state, because the clock was moved.
-func (h *health) shift(by time.Duration) {
-	for _, at := range []*time.Time{&h.Since, &h.ProbeAt} {
-		if !at.IsZero() {
-			*at = at.Add(by)
-		}
+// probeAt is when a probe may go out, while one may at all.
+func (h *health) probeAt() (time.Time, bool) {
+	return h.ProbeAt, h.isProbed() && !h.probing && !h.ProbeAt.IsZero()
+}
+
+// follow moves the times of the state, because the clock was set. What was over
+// before a step ahead did not last any longer because of it; a probe is due.
+func (h *health) follow(step Steps) {
+	if step.Back != 0 {
+		h.DestinationHealth = shifted(h.DestinationHealth, -step.Back)
+		h.lastFailure, h.first, h.failedAt = moved(h.lastFailure, -step.Back), moved(h.first, -step.Back), moved(h.failedAt, -step.Back)
 	}
+	if step.Ahead != 0 {
+		h.Since, h.lastFailure = moved(h.Since, step.Ahead), moved(h.lastFailure, step.Ahead)
+	}
+}
+
+// shifted is the health of a destination by a clock that was set back, as the
+// store has it too.
+func shifted(d event.DestinationHealth, by time.Duration) event.DestinationHealth {
+	d.Since, d.ProbeAt, d.MeasuredFrom = moved(d.Since, by), moved(d.ProbeAt, by), moved(d.MeasuredFrom, by)
+	return d
 }
 
 // limit is the in-flight limit that holds at now.
@@ -91,22 +115,30 @@ func (h *health) limit(most int, now time.Time) int {
 	return most
 }
 
-// note counts the end of an attempt and says what has to be saved, if anything
+// note follows the end of an attempt and says what has to be saved, if anything
 // has. It is called in the order in which the attempts ended.
 func (h *health) note(s *event.Shipment, result deliver.Result) *saving {
-	end := endOf(result)
+	end, outcome := endOf(result), result.Attempt.Outcome
 	if s.Probe {
 		h.probing = false
 	}
-	alive := result.Attempt.Outcome == event.OK || result.Attempt.Outcome == event.Permanent && result.Answered()
+	if outcome == event.OK {
+		h.LastSuccess = end
+	}
+	alive := result.Alive || outcome == event.OK || outcome == event.Permanent && result.Answered()
 	switch {
 	case result.Gone:
 		return h.gone(end, result.Attempt.Error)
-	case alive:
-		h.overtake(s.ID)
-		return h.alive(end, result.Attempt.Outcome == event.OK)
-	case result.Attempt.Outcome == event.Permanent:
+	case outcome == event.Permanent && !result.Answered():
 		return nil // it never left: nothing is known about the destination
+	case h.State == event.DestinationDisabled && !(s.Probe && outcome == event.OK):
+		return h.failure(s, result, end) // any answer but a success is what it was disabled for
+	case alive:
+		if outcome == event.Permanent {
+			h.refused = result.Attempt.Error
+		}
+		h.overtake(s.ID)
+		return h.alive(end)
 	case result.Attempt.Start.Before(h.Since) && !s.Probe:
 		return nil // it was in the air before the state changed
 	case h.isOwnFault(s, result):
@@ -141,43 +173,57 @@ func (h *health) isOwnFault(s *event.Shipment, result deliver.Result) bool {
 	return false
 }
 
-// alive counts an answer that proves that the destination is there.
-func (h *health) alive(end time.Time, success bool) *saving {
+// alive follows an answer that proves that the destination is there. The
+// incident stays open until it is known to last.
+func (h *health) alive(end time.Time) *saving {
 	h.forget()
-	if success {
-		h.LastSuccess = end
-	}
-	waits := h.State == event.DestinationHeld || h.State == event.DestinationDisabled && !h.ProbeAt.IsZero()
-	if !waits && !(h.alerted && h.isOpen()) {
+	h.alives++
+	if !h.isProbed() {
 		return nil
 	}
-	detail := "the destination answers again"
-	if waits {
-		detail += " after " + end.Sub(h.Since).Round(time.Second).String()
-		h.State, h.Since, h.Reason = event.DestinationEnabled, end, cameBack
-		h.ProbeAt, h.ProbeDelay = time.Time{}, 0
+	h.alives = 1
+	detail := fmt.Sprintf("it was %s (%s) and answers again since %s", h.State, h.Reason, end.UTC().Format(time.RFC3339))
+	h.State, h.Since, h.Reason = event.DestinationEnabled, end, cameBack
+	h.ProbeAt, h.ProbeDelay = time.Time{}, 0
+	h.back = score{}
+	if !h.isTroubled() {
+		return &saving{health: h.DestinationHealth}
 	}
-	h.alerted = false
-	return &saving{health: h.DestinationHealth, resolve: &event.Incident{Cause: event.CauseDestinationDown,
-		Subject: h.Name, Detail: detail}}
+	change := h.turn(h.Trouble, detail)
+	change.trouble.DownUntil = end
+	return change
+}
+
+// down turns to a cause that lets nothing through, since the first failure in a
+// row.
+func (h *health) down(cause event.Cause, end time.Time, detail string) *saving {
+	change := h.turn(cause, detail)
+	if change.trouble.DownFrom = h.first; h.first.IsZero() {
+		change.trouble.DownFrom = end
+	}
+	return change
 }
 
 // gone disables the destination until its owner resumes it: it said itself
 // that it wants no more, so it is not probed either.
 func (h *health) gone(end time.Time, reason string) *saving {
-	h.forget()
+	defer h.forget()
 	if h.State == event.DestinationDisabled && h.ProbeAt.IsZero() || h.State == event.DestinationPaused {
 		return nil
 	}
-	h.State, h.Since, h.Reason = event.DestinationDisabled, end, reason
+	h.State, h.Since, h.Reason = event.DestinationDisabled, end, fmt.Sprintf("%s; %s", reason, h.lastSuccess())
 	h.ProbeAt, h.ProbeDelay = time.Time{}, 0
-	return &saving{health: h.DestinationHealth, open: &event.Incident{Cause: event.CauseDestinationGone,
-		Subject: h.Name, Detail: fmt.Sprintf("%s; it is disabled, and what waits for it stays: creel resume %s sends again", reason, h.Name)}}
+	return h.down(event.CauseDestinationGone, end,
+		fmt.Sprintf("%s; it is disabled, and what waits for it stays: creel resume %s sends again", h.Reason, h.Name))
 }
 
 // failure counts a transient or unknown failure: it may begin a hold, or tell
 // that a probe found nobody.
 func (h *health) failure(s *event.Shipment, result deliver.Result, end time.Time) *saving {
+	if h.failed == 0 {
+		h.first = result.Attempt.Start
+	}
+	h.alives, h.failedAt = 0, end
 	h.failed++
 	h.silent++
 	if result.Answered() {
@@ -186,37 +232,50 @@ func (h *health) failure(s *event.Shipment, result deliver.Result, end time.Time
 	if len(h.events) < holdEvents && !slices.Contains(h.events, s.EventSeq) {
 		h.events = append(h.events, s.EventSeq)
 	}
-	switch h.State {
-	case event.DestinationEnabled:
-		if h.silent >= holdSilent || h.failed >= holdFailures && len(h.events) >= holdEvents {
-			return h.hold(result, end)
-		}
+	switch {
+	case h.isOpen() && (h.silent >= holdSilent || h.failed >= holdFailures && len(h.events) >= holdEvents):
+		return h.hold(result, end)
+	case !s.Probe || !h.isProbed():
 		return nil
-	case event.DestinationHeld, event.DestinationDisabled:
-		if !s.Probe {
-			return nil
-		}
-		delay := min(max(2*h.ProbeDelay, firstProbe), longestProbe)
-		if h.State == event.DestinationDisabled {
-			delay = disabledProbe
-		}
+	case h.State == event.DestinationDisabled:
+		h.probeAfter(disabledProbe, result, end)
+	case end.Sub(h.Since) >= disableAfter:
+		return h.disable(end, fmt.Sprintf("no attempt succeeded for %s: %s", end.Sub(h.Since).Round(time.Minute), result.Attempt.Error), result)
+	default:
 		h.Reason = result.Attempt.Error
-		h.probeAfter(delay, result, end)
-		return &saving{health: h.DestinationHealth}
+		h.probeAfter(min(max(2*h.ProbeDelay, firstProbe), longestProbe), result, end)
 	}
-	return nil
+	return &saving{health: h.DestinationHealth}
 }
 
 func (h *health) hold(result deliver.Result, end time.Time) *saving {
 	h.State, h.Since, h.Reason = event.DestinationHeld, end, result.Attempt.Error
 	h.probeAfter(firstProbe, result, end)
-	h.alerted = true
-	last := "never since it is known"
-	if !h.LastSuccess.IsZero() {
-		last = h.LastSuccess.UTC().Format(time.RFC3339)
+	return h.down(event.CauseDestinationDown, end, fmt.Sprintf("%s; %s; its deliveries wait and spend no attempts, and probes will find it again",
+		h.Reason, h.lastSuccess()))
+}
+
+// disable stops a destination that has failed for an hour. Only a success of a
+// probe, or its owner, enables it again.
+func (h *health) disable(now time.Time, reason string, result deliver.Result) *saving {
+	defer h.forget()
+	h.State, h.Since, h.Reason = event.DestinationDisabled, now, fmt.Sprintf("%s; %s", reason, h.lastSuccess())
+	h.probeAfter(disabledProbe, result, now)
+	return h.down(event.CauseDestinationDisabled, now, fmt.Sprintf("%s; it is disabled: its deliveries wait, one asks every %s, and the first success enables it, as creel resume %s does",
+		h.Reason, disabledProbe, h.Name))
+}
+
+func (h *health) lastSuccess() string {
+	if h.LastSuccess.IsZero() {
+		return "no success is known"
 	}
-	return &saving{health: h.DestinationHealth, open: &event.Incident{Cause: event.CauseDestinationDown, Subject: h.Name,
-		Detail: fmt.Sprintf("%s; last success: %s; its deliveries wait and spend no attempts, and probes will find it again", h.Reason, last)}}
+	return "last success: " + h.LastSuccess.UTC().Format(time.RFC3339)
+}
+
+// turn says what the trouble is now.
+func (h *health) turn(cause event.Cause, detail string) *saving {
+	h.Trouble = cause
+	return &saving{health: h.DestinationHealth, trouble: &event.Incident{Cause: cause, Subject: h.Name, Detail: detail}}
 }
 
 // probeAfter sets the next probe, never earlier than the destination asked.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"flag"
 	"net/http"
 	"slices"
 	"strconv"
@@ -41,10 +42,12 @@ func (a *app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outage is a destination that is down for eight hours with n events waiting.
-func outage(t *testing.T, n int, cfg config.Destination) (*fixture, *app) {
+// outage is a destination that is down for eight hours with n events waiting,
+// in lanes where there are any.
+func outage(t *testing.T, n, lanes int, cfg config.Destination) (*fixture, *app) {
 	t.Helper()
 	f := newFixture(t)
+	f.lanes, f.slow = lanes, lanes > 0
 	site := &app{clock: f.clock}
 	port := newOutpost(t, site.ServeHTTP)
 	port.down()
@@ -61,11 +64,11 @@ func outage(t *testing.T, n int, cfg config.Destination) (*fixture, *app) {
 func checkHeld(t *testing.T, f *fixture, n int) {
 	t.Helper()
 	health := f.health("app")
-	if health.State != event.DestinationHeld || health.ProbeDelay != longestProbe || !strings.Contains(health.Reason, "refused") {
+	if health.State != event.DestinationDisabled || health.ProbeDelay != disabledProbe || !strings.Contains(health.Reason, "refused") {
 		t.Fatalf("after eight hours: %+v", health)
 	}
-	if ready := f.count(event.DeliveryReady); ready != n {
-		t.Errorf("%d of %d deliveries wait", ready, n)
+	if ready, behind := f.count(event.DeliveryReady), f.count(event.DeliveryWaiting); ready+behind != n || f.lanes > 0 && ready > f.lanes {
+		t.Errorf("%d of %d deliveries wait, %d of them behind others", ready+behind, n, behind)
 	}
 	most := 0
 	for id := int64(1); id <= int64(min(n, 200)); id++ {
@@ -74,7 +77,7 @@ func checkHeld(t *testing.T, f *fixture, n int) {
 	if most > holdSilent {
 		t.Errorf("a delivery spent %d attempts on an outage", most)
 	}
-	if got := f.incidents(event.CauseDestinationDown); len(got) != 1 || !got[0].ResolvedAt.IsZero() || got[0].Count != 1 {
+	if got := f.outages("app"); len(got) != 1 || !got[0].ResolvedAt.IsZero() || got[0].Count != 1 || got[0].Cause != event.CauseDestinationDisabled {
 		t.Errorf("incidents %+v", got)
 	}
 }
@@ -84,10 +87,7 @@ func checkReturned(t *testing.T, f *fixture, site *app, n int) {
 	if sent := f.count(event.DeliverySent); sent != n || len(site.events) != n {
 		t.Errorf("%d of %d deliveries sent, %d requests", sent, n, len(site.events))
 	}
-	if got := f.incidents(event.CauseDestinationDown); len(got) != 1 || got[0].ResolvedAt.IsZero() {
-		t.Errorf("incidents %+v", got)
-	}
-	if got := f.incidents(event.CauseDeadDelivery); len(got) != 0 {
+	if got := f.outages("app"); len(got) != 1 || got[0].ResolvedAt.IsZero() {
 		t.Errorf("incidents %+v", got)
 	}
 	health := f.health("app")
@@ -95,25 +95,21 @@ func checkReturned(t *testing.T, f *fixture, site *app, n int) {
 		t.Errorf("%+v", health)
 	}
 	back, up := health.Since, startTime().Add(8*time.Hour)
-	if wait := back.Sub(up); wait > longestProbe {
+	if wait := back.Sub(up); wait > disabledProbe {
 		t.Errorf("found again %s after it came back", wait)
 	}
 }
 
-// TestGateD4 has a destination down for eight hours with 3, 20 and 100,000
+// TestGateD4 has a destination down for eight hours with 3, 20 and 3,000
 // events: held, nothing spent or lost, one incident and one all-clear, and on
 // its return the queue drains in order within half of the in-flight limit.
 func TestGateD4(t *testing.T) {
 	t.Parallel()
-	many := 100_000
-	if testing.Short() {
-		many = 3_000 // under the race detector
-	}
-	for _, n := range []int{3, 20, many} {
+	for _, n := range []int{3, 20, 3_000} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
-			f, site := outage(t, n, config.Destination{MaxInFlight: 8, ConnectTimeout: config.Duration(time.Second)})
-			f.runUntil(startTime().Add(8*time.Hour + 10*time.Minute))
+			f, site := outage(t, n, 0, config.Destination{MaxInFlight: 8, ConnectTimeout: config.Duration(time.Second)})
+			f.runUntil(startTime().Add(8*time.Hour + 20*time.Minute))
 			checkReturned(t, f, site, n)
 			if most := site.mostBusy.Load(); most > 4 {
 				t.Errorf("%d requests at once in the first minute, half of the limit is 4", most)
@@ -126,24 +122,69 @@ func TestGateD4(t *testing.T) {
 	}
 }
 
-// TestGateD4Rate drains at the destination's rate.
-func TestGateD4Rate(t *testing.T) {
+var backlog = flag.Int("backlog", 20_000, "how many deliveries TestGateD4Everything has waiting")
+
+// TestGateD4Everything is the same with a rate and lanes, each of which drains
+// in its order, one at a time; in the long form (-backlog=100000) with 100,000.
+func TestGateD4Everything(t *testing.T) {
 	t.Parallel()
-	f, site := outage(t, 300, config.Destination{MaxInFlight: 8, Rate: 20})
-	f.runUntil(startTime().Add(8*time.Hour + 10*time.Minute))
-	checkReturned(t, f, site, 300)
+	n, lanes, rate := *backlog, *backlog/100, *backlog/50
+	if testing.Short() {
+		n, lanes, rate = 3_000, 30, 200 // under the race detector
+	}
+	f, site := outage(t, n, lanes, config.Destination{MaxInFlight: 64, Rate: config.Rate(rate), ConnectTimeout: config.Duration(time.Second)})
+	f.runUntil(startTime().Add(8*time.Hour + 20*time.Minute))
+	checkReturned(t, f, site, n)
+	checkLanes(t, f, site)
+	checkRate(t, site, rate)
+	if most := site.mostBusy.Load(); most > 32 {
+		t.Errorf("%d requests at once in the first minute, half of the limit is 32", most)
+	}
+}
+
+// checkLanes demands that the events of each lane came in their order.
+func checkLanes(t *testing.T, f *fixture, site *app) {
+	t.Helper()
+	last := map[string]string{}
+	for _, key := range site.events {
+		lane := f.laneOf(strings.TrimPrefix(key, "s//"))
+		if key <= last[lane] {
+			t.Fatalf("%s came after %s of its lane", key, last[lane])
+		}
+		last[lane] = key
+	}
+	if len(last) != f.lanes {
+		t.Errorf("%d of %d lanes", len(last), f.lanes)
+	}
+}
+
+// checkRate demands that no second had more than a rate allows, with what may
+// start at once, and that the drain took no longer than it has to.
+func checkRate(t *testing.T, site *app, rate int) {
+	t.Helper()
+	burst := max(1, int(float64(rate)*burstTime.Seconds()))
 	perSecond := map[int64]int{}
 	for _, at := range site.at {
 		perSecond[at.Unix()]++
 	}
 	for second, n := range perSecond {
-		if n > 21 {
-			t.Errorf("%d requests in second %d at a rate of 20/s", n, second)
+		if n > rate+burst {
+			t.Errorf("%d requests in second %d at a rate of %d/s", n, second, rate)
 		}
 	}
-	if took := site.at[len(site.at)-1].Sub(site.at[0]); took < 14*time.Second || took > 17*time.Second {
-		t.Errorf("300 deliveries at 20/s took %s", took)
+	want := time.Duration(len(site.at)/rate) * time.Second
+	if took := site.at[len(site.at)-1].Sub(site.at[0]); took < want-time.Second || took > want+want/5+2*time.Second {
+		t.Errorf("%d deliveries at %d/s took %s", len(site.at), rate, took)
 	}
+}
+
+// TestGateD4Rate drains at the destination's rate.
+func TestGateD4Rate(t *testing.T) {
+	t.Parallel()
+	f, site := outage(t, 300, 0, config.Destination{MaxInFlight: 8, Rate: 20})
+	f.runUntil(startTime().Add(8*time.Hour + 20*time.Minute))
+	checkReturned(t, f, site, 300)
+	checkRate(t, site, 20)
 }
 
 // TestGateD4Restart is an app that is away for two minutes: what waits costs
@@ -238,11 +279,11 @@ func TestProbesSpendNothing(t *testing.T) {
 }
 
 // TestHoldByFailures holds after five transient answers in a row over three
-// events; one event, or two, that fail alone spend their attempts and die.
+// events, and disables after an hour of them; one event, or two, that fail alone spend their attempts and die.
 func TestHoldByFailures(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]event.DestinationState{
-		1: event.DestinationEnabled, 2: event.DestinationEnabled, 3: event.DestinationHeld, 10: event.DestinationHeld,
+		1: event.DestinationEnabled, 2: event.DestinationEnabled, 3: event.DestinationDisabled, 10: event.DestinationDisabled,
 	} {
 		f := newFixture(t)
 		site := &app{clock: f.clock}
@@ -287,10 +328,8 @@ func TestPermanentAnswerProvesLife(t *testing.T) {
 	if health := f.health("app"); health.State != event.DestinationEnabled || f.count(event.DeliveryDead) != 14 {
 		t.Errorf("%+v, %d dead", health, f.count(event.DeliveryDead))
 	}
-	if got := f.incidents(event.CauseDestinationDown); len(got) != 1 || got[0].ResolvedAt.IsZero() {
-		t.Errorf("incidents %+v", got)
-	}
-	if got := f.incidents(event.CauseDeadDelivery); len(got) != 1 {
+	if got := f.outages("app"); len(got) != 1 || !got[0].ResolvedAt.Equal(startTime().Add(firstProbe)) ||
+		!strings.Contains(got[0].Detail, "answers again") || !strings.Contains(got[0].Detail, "refuses what it gets: HTTP 400") {
 		t.Errorf("incidents %+v", got)
 	}
 }
@@ -364,7 +403,8 @@ func TestGone(t *testing.T) {
 	if got := f.delivery(20); got.Attempts != 0 || got.Tries != 0 {
 		t.Errorf("a delivery that waits spent %+v", got)
 	}
-	if gone, dead := f.incidents(event.CauseDestinationGone), f.incidents(event.CauseDeadDelivery); len(gone) != 1 || len(dead) != 0 {
+	if gone, dead := f.incidents(event.CauseDestinationGone), f.incidents(event.CauseDeadDelivery); len(gone) != 1 || len(dead) != 0 ||
+		!strings.Contains(gone[0].Detail, "no success is known") {
 		t.Errorf("incidents %+v, %+v", gone, dead)
 	}
 	site.status.Store(0)
@@ -440,37 +480,4 @@ func (f *fixture) unsaved() bool {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	return len(f.d.saves) > 0
-}
-
-// TestClockSetBack sets the clock back by three hours while a destination is
-// held and a retry waits: both go on within the longest delay of their policy.
-func TestClockSetBack(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	site := &app{clock: f.clock}
-	port := newOutpost(t, site.ServeHTTP)
-	f.use(config.Destination{URL: port.url(), MaxRetryAfter: config.Duration(time.Second)})
-	f.d.opt.ClockBack = func(ctx context.Context, now time.Time) error {
-		_, err := f.store.ClampDue(ctx, now, time.Hour, map[string]time.Duration{"app": f.routes[0].Longest})
-		return err
-	}
-	site.status.Store(500)
-	f.add(1, "app")
-	f.settle()
-	port.down()
-	f.add(4, "app")
-	held := f.settle()
-	if f.health("app").State != event.DestinationHeld || held.Sub(startTime()) != firstProbe {
-		t.Fatalf("%+v, probe at %s", f.health("app"), held)
-	}
-	f.clock.Set(startTime().Add(-3 * time.Hour))
-	site.status.Store(0)
-	port.up()
-	f.runUntil(startTime().Add(-3*time.Hour + f.routes[0].Longest + 10*time.Second))
-	if f.health("app").State != event.DestinationEnabled {
-		t.Errorf("%+v", f.health("app"))
-	}
-	if sent := f.count(event.DeliverySent); sent != 5 {
-		t.Errorf("%d of 5 sent", sent)
-	}
 }

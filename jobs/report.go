@@ -13,6 +13,10 @@ import (
 func (d *Dispatcher) report(e *ended) {
 	attempt := &e.finish.Attempt
 	switch {
+	case e.finish.State == event.DeliveryDead && e.shipment.Alert != 0:
+		status(d.line(d.opt.Log.Error(), &e.shipment), attempt).
+			Str(event.FieldOutcome, string(attempt.Outcome)).Str(event.FieldReason, attempt.Error).
+			Str(event.FieldHint, "nobody was told: see creel health, and repair what the alert was to go to").Msg("an alert could not be sent")
 	case e.finish.Release:
 		d.line(d.opt.Log.Debug(), &e.shipment).Msg("delivery given back unsent")
 	case e.finish.State == event.DeliverySent:
@@ -44,7 +48,12 @@ func (d *Dispatcher) line(line *zerolog.Event, s *event.Shipment) *zerolog.Event
 	if !line.Enabled() {
 		return line
 	}
-	return line.Str(event.FieldEvent, s.Event.String()).Str(event.FieldKey, s.Key).Str(event.FieldRule, s.Rule).
+	if s.Alert != 0 {
+		line = line.Int64("incident", s.Alert)
+	} else {
+		line = line.Str(event.FieldEvent, s.Event.String())
+	}
+	return line.Str(event.FieldKey, s.Key).Str(event.FieldRule, s.Rule).
 		Str(event.FieldDestination, s.Destination).Int64(event.FieldDelivery, s.ID).
 		Int(event.FieldRun, s.Run).Int(event.FieldAttempt, s.Tries)
 }

@@ -294,3 +294,50 @@ func TestBugJOB08(t *testing.T) {
 		}
 	}
 }
+
+// TestGateD6KillsSpendNothing kills one boot after the other while deliveries
+// are on their way or claimed ahead of it. None of that is the destination's
+// doing: each has all of its attempts left.
+func TestGateD6KillsSpendNothing(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	app := testkit.NewDestination(t)
+	app.Script(testkit.Answer{Wait: hold})
+	f := newFixture(t)
+	f.use(config.Destination{URL: app.URL, MaxInFlight: 1})
+	const deliveries = 5
+	f.add(deliveries, "app")
+	attempts := BuiltInPolicies()[PolicyDefault].Attempts
+	var old []*Dispatcher
+	for boot := range attempts + 1 {
+		f.d.lookAgain()
+		if _, err := f.d.Step(context.Background(), f.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		app.Wait(t, boot+1, 10*time.Second)
+		old = append(old, f.d)
+		f.crash()
+	}
+	app.Script(testkit.Answer{Status: 500})
+	close(hold)
+	for _, d := range old {
+		testkit.Poll(t, 10*time.Second, "the old boot's attempts", func() bool {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.flying == 0
+		})
+	}
+	f.settle()
+	if dead := f.count(event.DeliveryDead); dead != 0 {
+		t.Errorf("%d are dead after one answer", dead)
+	}
+	spent := 0
+	for _, attempt := range f.attempts(1) {
+		if attempt.Spent {
+			spent++
+		}
+	}
+	if d := f.delivery(1); spent != 1 || d.Attempts != 1 || d.Tries != attempts+2 {
+		t.Errorf("%d attempts are spent: %+v", spent, d)
+	}
+}

@@ -87,6 +87,16 @@ func (p Policy) Longest(asked time.Duration) time.Duration {
 	return longest + time.Duration(float64(longest)*jitterShare) + time.Millisecond
 }
 
+// Whole is how long the policy goes on from the end of the first attempt to the
+// start of the last, jitter included and the attempts themselves not.
+func (p Policy) Whole() time.Duration {
+	var whole time.Duration
+	for _, delay := range p.Delays {
+		whole += delay
+	}
+	return whole + time.Duration(float64(whole)*jitterShare)
+}
+
 // ceilMilli rounds up to the millisecond, because the store keeps no less and
 // rounding down would shorten a slot.
 func ceilMilli(at time.Time) time.Time {

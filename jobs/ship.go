@@ -123,6 +123,12 @@ func (d *Dispatcher) written(e *ended, err error) {
 			Str(event.FieldHint, "it stays claimed until the next start takes it back").Msg("the store refused the end of a delivery")
 		return
 	}
+	if e.finish.State == event.DeliveryDead && e.shipment.Alert == 0 {
+		d.tally.Count(event.TallyDeadDeliveries, e.shipment.Destination, 1)
+	}
+	if e.to != nil {
+		e.to.counts.written(&e.shipment, &e.finish)
+	}
 	if e.to != nil && e.finish.State == event.DeliveryReady && (e.to.due.IsZero() || e.finish.NextAt.Before(e.to.due)) {
 		e.to.due = e.finish.NextAt
 	}

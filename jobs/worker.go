@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"creel/event"
 	"creel/handlers"
+	"creel/meter"
 )
 
 // Inbox is what the worker needs of the store.
@@ -19,6 +19,8 @@ type Inbox interface {
 	Settle(ctx context.Context, now time.Time, finishes []event.Finish, claim int) ([]event.Finished, []event.Work, error)
 	// NextEvent is the time of the earliest pending event.
 	NextEvent(ctx context.Context) (time.Time, bool, error)
+	// NextTransition is the number of the next change of any object's state.
+	NextTransition(ctx context.Context) (int64, error)
 	// EventsReady wakes the worker after a commit that made work.
 	EventsReady() <-chan struct{}
 }
@@ -30,44 +32,72 @@ type Shipper interface {
 	Hand(shipments []event.Shipment)
 }
 
-// Rules decide what an event means; *handlers.Rules are the real ones.
+// Rules decide what an event means: *handlers.Rules with what they fetch by.
 type Rules interface {
+	// Slow tells whether the rules of an event may wait for something outside.
+	Slow(e *event.Event) bool
+	// Lane is the order that an event has to keep, "" for none.
+	Lane(e event.Event, p event.Payload) (lane string, skip bool)
 	Decide(ctx context.Context, work event.Work) handlers.Decision
+	DecideTied(ctx context.Context, work event.Work) handlers.Decision
+	DecideFetched(ctx context.Context, work event.Work, answers map[string][]byte) handlers.Decision
+	// Fetch gets what a decision asks for: the JSON text of an object, or a
+	// *deliver.FetchError.
+	Fetch(ctx context.Context, request handlers.FetchRequest) ([]byte, error)
 }
 
 // WorkerOptions are what a worker is made of.
 type WorkerOptions struct {
 	Inbox   Inbox
 	Shipper Shipper
-	Rules   func() Rules  // the rules in force now
-	Policy  func() Policy // the retry policy of events in force now
+	Rules   func() Rules         // the rules in force now
+	Policy  func() Policy        // the retry policy of events in force now
+	Timeout func() time.Duration // how long the fetches of one event may take, in force now
 	Clock   func() time.Time
 	Jitter  func() float64 // 0 ≤ jitter < 1
 	Log     zerolog.Logger
-	Batch   int // events claimed and finished at once
-	Room    int // events that may wait in memory, handed over by the store
+	Batch   int    // events claimed and finished at once
+	Room    int    // events that may wait in memory, handed over by the store
+	Slow    int    // events decided at once whose rules wait for something outside
+	Tally   *Tally // counts dead events; nil counts nothing
+	Watch   *Watch // notices that the clock was set; where it is nil the worker has its own
 }
 
 // Worker applies rules to events. It takes those that the store hands over
 // when it accepts them and claims the others when they are due. All its
 // writing goes through Settle, so that the end of one batch and the claim of
 // the next are one transaction and cost one sync.
+//
+// Its loop decides about events one after another, but for those whose rules
+// wait for something outside: it never waits for them.
 type Worker struct {
 	opt      WorkerOptions
 	reserved atomic.Int64
 	wake     chan struct{}
 	mu       sync.Mutex
 	handed   []event.Work
+	ended    []decided // beside the loop
+
+	// What follows belongs to the loop.
+	slow     slow
 	finishes []event.Finish // decided, not yet settled
-	works    []event.Work   // what each of them is about
+	tasks    []task         // what each of them is about
 	failures int            // of Settle, in a row
-	began    time.Time      // for a clock that can not be set
-	beat     atomic.Int64   // nanoseconds from began to the last look at the store
+	stopping bool
+	began    time.Time    // for a clock that can not be set
+	beat     atomic.Int64 // nanoseconds from began to the last look at the store
+	counts   eventCounts
+	steps    Steps // of the clock, as far as they were followed
 }
 
 // NewWorker makes a worker; Run starts it.
 func NewWorker(opt WorkerOptions) *Worker {
-	return &Worker{opt: opt, wake: make(chan struct{}, 1), began: time.Now()}
+	places := max(opt.Slow, 1)
+	if opt.Watch == nil {
+		opt.Watch = NewWatch(WatchOptions{Clock: opt.Clock})
+	}
+	return &Worker{opt: opt, wake: make(chan struct{}, 1), began: time.Now(), counts: eventCounts{latency: meter.NewHistogram(meter.Long())},
+		slow: slow{places: places, room: max(opt.Room/2, places), lanes: map[string]bool{}}}
 }
 
 // Reserve grants up to n places in memory for events that are about to be
@@ -94,6 +124,11 @@ func (w *Worker) Hand(works []event.Work) {
 	w.mu.Lock()
 	w.handed = append(w.handed, works...)
 	w.mu.Unlock()
+	w.ring()
+}
+
+// ring wakes the loop.
+func (w *Worker) ring() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -137,6 +172,9 @@ func (w *Worker) pause(ctx context.Context, err error) time.Duration {
 	if err != nil {
 		return min(time.Second<<min(w.failures, 4), 10*time.Second)
 	}
+	if w.slow.alone != nil {
+		return maxPause // nothing is claimed until it ends, which wakes the loop
+	}
 	next, ok, err := w.opt.Inbox.NextEvent(ctx)
 	if err != nil || !ok {
 		return maxPause
@@ -144,8 +182,9 @@ func (w *Worker) pause(ctx context.Context, err error) time.Duration {
 	return min(max(next.Sub(w.opt.Clock()), time.Millisecond), maxPause)
 }
 
-// Step does all the work that is due at now and returns how many events it
-// settled. It is what Run does between two waits, and what tests call.
+// Step does all the work that is due at now, waits for what is decided beside
+// the loop, and returns how many events it settled. It is for tests and for
+// whoever works off a database without a server.
 func (w *Worker) Step(ctx context.Context, now time.Time) (int, error) {
 	settled := 0
 	for ctx.Err() == nil {
@@ -156,8 +195,18 @@ func (w *Worker) Step(ctx context.Context, now time.Time) (int, error) {
 		due := ok && !next.After(now)
 		n, more, err := w.turn(ctx, now, due)
 		settled += n
-		if err != nil || !more {
+		if err != nil {
 			return settled, err
+		}
+		if more || n > 0 { // the end of one may be the turn of another
+			continue
+		}
+		if !w.slow.busy() {
+			return settled, nil
+		}
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
 		}
 	}
 	return settled, ctx.Err()
@@ -183,14 +232,17 @@ func (w *Worker) round(ctx context.Context, due bool) error {
 }
 
 // turn settles what was decided, claims the next events, and decides about
-// them. A crash before the settling leaves the events claimed: Recover gives
-// them back at the next start. more says that there is something left.
+// them, or starts to. A crash before the settling leaves the events claimed:
+// Recover gives them back at the next start. more says that there is something
+// left that waits for nobody.
 func (w *Worker) turn(ctx context.Context, now time.Time, due bool) (settled int, more bool, err error) {
-	works := w.take()
-	claim := 0
-	if due {
-		claim = max(w.opt.Batch-len(works), 1)
+	w.collect()
+	if err := w.noticeClock(ctx); err != nil {
+		return 0, true, err
 	}
+	works := w.take()
+	claim := w.claims(due, len(works))
+	handed := len(works)
 	if len(w.finishes) > 0 || claim > 0 {
 		settled = len(w.finishes)
 		claimed, err := w.settle(ctx, now, claim)
@@ -201,22 +253,83 @@ func (w *Worker) turn(ctx context.Context, now time.Time, due bool) (settled int
 		works = append(works, claimed...)
 		more = len(claimed) > 0
 	}
-	for _, work := range works {
-		if ctx.Err() != nil {
-			w.add(work, giveBack(work))
-			continue
-		}
-		w.add(work, w.decide(ctx, work, now))
+	kept := w.judge(ctx, works, handed, now)
+	w.reserved.Add(int64(kept - handed))
+	if ctx.Err() == nil {
+		w.startSlow(ctx, now)
 	}
-	return settled, more || len(w.finishes) > 0, nil
+	return settled, more || len(w.finishes) > 0 || w.slow.owed && w.slow.alone == nil, nil
 }
 
-func (w *Worker) add(work event.Work, finish event.Finish) {
-	w.works = append(w.works, work)
+// noticeClock moves the next attempts that are decided and not written yet, when
+// the clock was set back. What the store has scheduled moved with it, and rings.
+func (w *Worker) noticeClock(ctx context.Context) error {
+	steps, err := w.opt.Watch.Look(context.WithoutCancel(ctx))
+	if err != nil {
+		w.failures++
+		return err
+	}
+	if step := steps.since(&w.steps); step.Back != 0 {
+		for i := range w.finishes {
+			w.finishes[i].NextAt = moved(w.finishes[i].NextAt, -step.Back)
+		}
+	}
+	return nil
+}
+
+// claims is how many events to claim: none beside one that has to be alone,
+// since the next might have to be too.
+func (w *Worker) claims(due bool, handed int) int {
+	due = due || w.slow.owed
+	w.slow.owed = due && w.slow.alone != nil
+	if !due || w.slow.owed {
+		return 0
+	}
+	return max(w.opt.Batch-handed, 1)
+}
+
+// judge decides about events, the first of which were handed over, and passes
+// on those that wait for something outside. It returns how many of the handed
+// ones keep their places.
+func (w *Worker) judge(ctx context.Context, works []event.Work, handed int, now time.Time) (kept int) {
+	if len(works) == 0 {
+		return 0
+	}
+	rules := w.opt.Rules()
+	for i := range works {
+		t := task{work: works[i], held: i < handed}
+		switch {
+		case ctx.Err() != nil:
+			w.add(t, w.giveBack(&t.work))
+		case !t.work.Alone && !rules.Slow(&works[i].Event):
+			w.add(t, w.decide(ctx, &t, now))
+		case !w.slow.admit(inLane(t, rules)):
+			later := w.giveBack(&t.work)
+			later.NextAt = w.slow.later(now)
+			w.add(t, later)
+		case t.held:
+			kept++
+		}
+	}
+	return kept
+}
+
+// inLane finds the lane of a task.
+func inLane(t task, rules Rules) task {
+	if t.lane, _ = rules.Lane(t.work.Event, t.work.Payload); t.lane == "" {
+		t.lane = t.work.Lane
+	}
+	return t
+}
+
+func (w *Worker) add(t task, finish event.Finish) {
+	t.held = false // what is decided fills no place
+	w.tasks = append(w.tasks, t)
 	w.finishes = append(w.finishes, finish)
 }
 
-// take returns the events that were handed over, up to a batch.
+// take returns the events that were handed over, up to a batch. They keep
+// their places until they are decided.
 func (w *Worker) take() []event.Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -224,7 +337,6 @@ func (w *Worker) take() []event.Work {
 	works := append([]event.Work(nil), w.handed[:n]...)
 	w.handed = append(w.handed[:0], w.handed[n:]...)
 	clear(w.handed[len(w.handed):cap(w.handed)])
-	w.reserved.Add(int64(-n))
 	return works
 }
 
@@ -235,102 +347,4 @@ func (w *Worker) putBack(works []event.Work) {
 	w.mu.Lock()
 	w.handed = append(works, w.handed...)
 	w.mu.Unlock()
-	w.reserved.Add(int64(len(works)))
-}
-
-// settle submits the finishes. When the store can not answer, they stay: the
-// same finishes go in again, and the claim makes a second application
-// impossible.
-func (w *Worker) settle(ctx context.Context, now time.Time, claim int) ([]event.Work, error) {
-	finished, claimed, err := w.opt.Inbox.Settle(context.WithoutCancel(ctx), now, w.finishes, claim)
-	if err != nil {
-		w.failures++
-		if w.failures == 1 {
-			w.opt.Log.Error().Err(err).Int(event.FieldCount, len(w.finishes)).
-				Str(event.FieldHint, "the worker tries again; see the store's own log lines").
-				Msg("work could not be settled")
-		}
-		return nil, err
-	}
-	w.failures = 0
-	works, finishes := w.works, w.finishes
-	w.works, w.finishes = nil, nil
-	for i := range finished {
-		w.after(&works[i], &finishes[i], &finished[i], now)
-	}
-	return claimed, nil
-}
-
-// after hands over the deliveries of a settled event, and gives back the
-// dispatcher's places that were not needed.
-func (w *Worker) after(work *event.Work, finish *event.Finish, finished *event.Finished, now time.Time) {
-	unused := map[string]int{}
-	for _, effect := range finish.Effects {
-		if forward, ok := effect.(event.Forward); ok && forward.Claimed {
-			unused[forward.Destination]++
-		}
-	}
-	for i := range finished.Shipments {
-		shipment := &finished.Shipments[i]
-		shipment.Payload, shipment.Type, shipment.ReceivedAt = work.Payload, work.Type, work.ReceivedAt
-		unused[shipment.Destination]--
-	}
-	for destination, n := range unused {
-		for range n {
-			w.opt.Shipper.Unreserve(destination)
-		}
-	}
-	if len(finished.Shipments) > 0 {
-		w.opt.Shipper.Hand(finished.Shipments)
-	}
-	w.settled(work, finish, finished.Err, now)
-}
-
-// settled logs how an event ended. A finish that the store refused for a
-// reason of its own is tried again as a failure of the event, so that it ends
-// in the dead letters instead of staying claimed.
-func (w *Worker) settled(work *event.Work, finish *event.Finish, err error, now time.Time) {
-	switch {
-	case errors.Is(err, event.ErrClaimLost):
-		w.line(w.opt.Log.Info(), work).Msg("somebody else settled this event")
-	case err != nil && finish.Release:
-		w.line(w.opt.Log.Warn(), work).Err(err).Msg("an event could not be given back")
-	case err != nil:
-		w.line(w.opt.Log.Error(), work).Err(err).Msg("the store refused the effects of an event")
-		w.add(*work, w.failed(work, err.Error(), nil, now))
-	case finish.State == event.Dead:
-		w.line(w.opt.Log.Error(), work).Str(event.FieldReason, finish.Error).
-			Str(event.FieldHint, "repair the cause, then: creel replay "+work.Key.String()).Msg("event is dead")
-	case finish.State == event.Pending && !finish.Release:
-		w.line(w.opt.Log.Info(), work).Str(event.FieldReason, finish.Error).
-			Time("next_at", finish.NextAt).Msg("event will be tried again")
-	default:
-		w.line(w.opt.Log.Debug(), work).Str(event.FieldState, string(finish.State)).Msg("event settled")
-	}
-}
-
-func (w *Worker) line(line *zerolog.Event, work *event.Work) *zerolog.Event {
-	if !line.Enabled() {
-		return line
-	}
-	return line.Str(event.FieldEvent, work.Key.String()).Str(event.FieldType, work.Type).
-		Int(event.FieldRun, work.Run).Int(event.FieldAttempt, work.Attempts)
-}
-
-// release settles what was decided and gives the rest back with the attempt
-// unspent.
-func (w *Worker) release() {
-	w.mu.Lock()
-	rest := w.handed
-	w.handed = nil
-	w.mu.Unlock()
-	for _, work := range rest {
-		w.add(work, giveBack(work))
-	}
-	w.reserved.Add(int64(-len(rest)))
-	for range 2 { // the first turn may leave refused finishes
-		if len(w.finishes) > 0 {
-			_, _ = w.settle(context.Background(), w.opt.Clock(), 0) // settle logs; the next start repairs
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"creel/config"
+	"creel/deliver"
 	"creel/event"
 	"creel/handlers"
 	"creel/store"
@@ -20,8 +21,14 @@ import (
 // a Go handler, so that a test says what happens to an event.
 type workshop struct {
 	*fixture
-	worker *Worker
-	handle handlers.Func
+	worker  *Worker
+	handle  handlers.Func
+	rules   []config.Rule // beside those that are always there
+	token   string        // what env:TOKEN is
+	timeout time.Duration // of the rules; 0 is the default
+	book    *Rulebook
+	// laneless stores events without their lanes.
+	laneless bool
 }
 
 func newWorkshop(t testing.TB, handle handlers.Func) *workshop {
@@ -42,7 +49,14 @@ func (w *workshop) hire() {
 	source := config.DefaultSource()
 	source.Name = "s"
 	cfg.Sources = []config.Source{source}
-	cfg.Rules = []config.Rule{{Name: "test", Match: config.Match{Source: config.StringList{"s"}}, Go: "test"}}
+	cfg.Rules = []config.Rule{
+		{Name: "test", Match: config.Match{Source: config.StringList{"s"}, Types: []string{"t"}}, Go: "test"},
+		{Name: "plain", Match: config.Match{Source: config.StringList{"s"}, Types: []string{"plain"}}, Forward: &config.Forward{To: config.StringList{"app"}}},
+	}
+	cfg.Rules = append(cfg.Rules, w.rules...)
+	if w.timeout > 0 {
+		cfg.Worker.Timeout = config.Duration(w.timeout)
+	}
 	destination := config.DefaultDestination()
 	destination.URL = "http://127.0.0.1:1/"
 	cfg.Destinations["app"] = destination
@@ -50,16 +64,43 @@ func (w *workshop) hire() {
 	if err := problems.Err(); err != nil {
 		w.t.Fatal(err)
 	}
+	book := &Rulebook{Rules: rules, Fetchers: w.fetchers(cfg.Rules)}
+	w.book = book
 	policy := BuiltInPolicies()[PolicyDefault]
 	w.worker = NewWorker(WorkerOptions{Inbox: w.store, Shipper: w.d, Clock: w.clock.Now, Jitter: func() float64 { return w.jitter },
-		Rules: func() Rules { return rules }, Policy: func() Policy { return policy }, Log: zerolog.New(w.logs), Batch: 64, Room: 64})
+		Rules: func() Rules { return book }, Policy: func() Policy { return policy }, Timeout: func() time.Duration { return 10 * time.Second },
+		Log: zerolog.New(w.logs), Batch: 64, Room: 64, Slow: 8, Watch: w.watch})
+}
+
+func (w *workshop) fetchers(rules []config.Rule) map[string]*deliver.Fetcher {
+	w.t.Helper()
+	env := func(name string) (string, bool) { return w.token, name == "TOKEN" }
+	fetchers := map[string]*deliver.Fetcher{}
+	for _, rule := range rules {
+		if rule.Fetch == nil {
+			continue
+		}
+		fetcher, problems := deliver.NewFetcher(*rule.Fetch, "rule[0].fetch", deliver.Options{Env: env, Clock: w.clock.Now})
+		if err := problems.Err(); err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(fetcher.Close)
+		fetchers[rule.Name] = fetcher
+	}
+	return fetchers
 }
 
 func (w *workshop) accept(ids ...string) {
 	w.t.Helper()
+	w.acceptAs("t", ids...)
+}
+
+// acceptAs stores events of a type; those of type plain need no handler.
+func (w *workshop) acceptAs(kind string, ids ...string) {
+	w.t.Helper()
 	receipt := &event.Receipt{Source: "s", Origin: event.FromWebhook, At: w.clock.Now(), Body: []byte(`{"ok":true}`)}
 	for _, id := range ids {
-		receipt.Items = append(receipt.Items, event.Item{Key: event.Key{Source: "s", ID: id}, Type: "t", State: event.Pending})
+		receipt.Items = append(receipt.Items, event.Item{Key: event.Key{Source: "s", ID: id}, Type: kind, State: event.Pending})
 	}
 	if _, err := w.store.Accept(context.Background(), receipt); err != nil {
 		w.t.Fatal(err)
@@ -230,7 +271,7 @@ func (w *workshop) dieIn(id string) {
 		finishes = finishes[:0]
 		for _, work := range works {
 			if work.Attempts > 6 {
-				finishes = append(finishes, w.worker.decide(ctx, work, w.clock.Now()))
+				finishes = append(finishes, w.worker.decide(ctx, &task{work: work}, w.clock.Now()))
 				continue
 			}
 			if work.Key.ID == id {

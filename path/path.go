@@ -76,6 +76,9 @@ func parse(text string, wildcards bool) (Path, error) {
 	word, rest, below := cutDot(plain)
 	root, ok := rootOf(word)
 	if !ok {
+		if near := RootNear(word); near != "" {
+			return Path{}, fmt.Errorf("%q does not start with body, header, query or form (did you mean %s?): %w", text, near, ErrBadPath)
+		}
 		return Path{}, fmt.Errorf("%q does not start with body, header, query or form: %w", text, ErrBadPath)
 	}
 	p := Path{text: plain, root: root, optional: optional}
@@ -98,6 +101,21 @@ func parse(text string, wildcards bool) (Path, error) {
 		return Path{}, fmt.Errorf("%q has more than %d steps: %w", text, maxSteps, ErrBadPath)
 	}
 	return p, nil
+}
+
+// RootNear is the word with which a path begins that another word is meant
+// for, such as header for headers; "" where it looks like none.
+func RootNear(word string) string {
+	const begins = 3 // letters that all of them differ in
+	if len(word) < begins {
+		return ""
+	}
+	for _, root := range []Root{Body, Header, Query, Form} {
+		if strings.EqualFold(word[:begins], root.String()[:begins]) {
+			return root.String()
+		}
+	}
+	return ""
 }
 
 func parseStep(written string, wildcards bool) step {

@@ -3,6 +3,9 @@ package receiver
 import (
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"creel/meter"
 )
 
 // Counts are the counters of one source since the start: its requests by what
@@ -18,7 +21,44 @@ type Counts struct {
 	// Secrets counts the stored requests by the configured secret that
 	// verified them: a secret that no longer counts can be taken out.
 	Secrets []int64 `json:"secrets,omitempty"`
+	// Last is when the latest receipt was acknowledged; zero for none.
+	Last time.Time `json:"last,omitzero"`
+	// Latency is how long receipts took, from the complete request to the
+	// written answer.
+	Latency meter.Reading `json:"-"`
 }
+
+// Result is what became of a request, with the class of its status.
+type Result struct {
+	Name  string
+	Class string // "2xx", "4xx" or "5xx"
+}
+
+// OtherResults lists what becomes of requests that are neither a receipt nor a
+// reject, at a source, and where a request names no source of ours.
+func OtherResults() (ofSource, ofStranger []Result) {
+	for res := resultSkipped; res < results; res++ {
+		switch res {
+		case resultAlive, resultRejected, resultRefusedProbe, resultUnknown, resultMethod:
+		default:
+			ofSource = append(ofSource, res.public())
+		}
+	}
+	return append(ofSource, resultMethod.public()), []Result{resultUnknown.public(), resultMethod.public()}
+}
+
+func (r result) public() Result {
+	return Result{Name: r.String(), Class: string(rune('0'+answers[r].status/100)) + "xx"}
+}
+
+// Receipts is how many verified requests were stored, or known already.
+func (c *Counts) Receipts() int64 {
+	return c.Results[resultNew.String()] + c.Results[resultDuplicate.String()] + c.Results[resultConflict.String()]
+}
+
+// EventResults lists what the inbox says of an event: the keys of
+// Counts.Events.
+func EventResults() []string { return []string{"new", "duplicate", "conflict"} }
 
 // tally counts the requests of one source.
 type tally struct {
@@ -72,7 +112,7 @@ func (t *tally) snapshot(source string) Counts {
 		counts.Rejects[cause.(string)] = counter.(*atomic.Int64).Load()
 		return true
 	})
-	for place, name := range [...]string{"new", "duplicate", "conflict"} {
+	for place, name := range EventResults() {
 		if n := t.events[place].Load(); n > 0 {
 			counts.Events[name] = n
 		}

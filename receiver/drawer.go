@@ -4,10 +4,13 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"creel/event"
+	"creel/source"
 )
 
 // Rejected is one request that failed its verification, as the drawer keeps
-// it. It holds no secret: the header that would carry one is left out.
+// it. What is exported holds no header that would carry a secret.
 type Rejected struct {
 	ID       int64     `json:"id"` // counts up from 1 at the start of the server
 	At       time.Time `json:"at"`
@@ -16,16 +19,34 @@ type Rejected struct {
 	Cause    string    `json:"cause"`
 	Detail   string    `json:"detail,omitempty"` // for the operator
 	Method   string    `json:"method"`
+	Host     string    `json:"host"`
 	Query    string    `json:"query,omitempty"`
 	Header   string    `json:"header"` // "Name: value" lines
 	Body     []byte    `json:"body"`   // the first bytes
 	BodySize int       `json:"body_size"`
+	// Accepted are the events that it came to when an operator had it verified
+	// again.
+	Accepted []event.Key `json:"accepted,omitempty"`
+
+	// hidden are the header lines that prove who a sender is. They leave this
+	// package in a Request alone, to be verified again.
+	hidden string
+}
+
+// Cut tells whether a part of the body was not kept, so that nothing can be
+// verified.
+func (r *Rejected) Cut() bool { return r.BodySize > len(r.Body) }
+
+// Request is the request as it came, with the headers that are not shown: it
+// is for verifying, not for showing.
+func (r *Rejected) Request() *source.Request {
+	return &source.Request{Method: r.Method, Query: r.Query, Header: source.ReadHeaderLines(r.Header + r.hidden), Body: r.Body}
 }
 
 // size is about what the entry holds in memory.
 func (r *Rejected) size() int {
 	const fixed = 256
-	return fixed + len(r.Query) + len(r.Header) + len(r.Body) + len(r.Detail)
+	return fixed + len(r.Host) + len(r.Query) + len(r.Header) + len(r.hidden) + len(r.Body) + len(r.Detail)
 }
 
 // drawer keeps the last rejected requests in memory, bounded in entries and
@@ -44,8 +65,9 @@ func newDrawer(maxEntries, maxBytes, maxBody int) *drawer {
 	return &drawer{maxEntries: maxEntries, maxBytes: maxBytes, maxBody: maxBody}
 }
 
-// put keeps a copy of the entry, its body cut, and lets the oldest fall out.
-func (d *drawer) put(entry Rejected) {
+// put keeps a copy of the entry, its body cut, and lets the oldest fall out. It
+// gives the number of the entry.
+func (d *drawer) put(entry Rejected) int64 {
 	entry.BodySize = len(entry.Body)
 	entry.Body = slices.Clone(entry.Body[:min(len(entry.Body), d.maxBody)])
 	d.mu.Lock()
@@ -60,6 +82,7 @@ func (d *drawer) put(entry Rejected) {
 		out++
 	}
 	d.entries = slices.Delete(d.entries, 0, out)
+	return entry.ID
 }
 
 // list gives up to limit entries, the newest first.
@@ -84,4 +107,15 @@ func (d *drawer) get(id int64) (Rejected, bool) {
 		}
 	}
 	return Rejected{}, false
+}
+
+// accepted notes the events that an entry came to, if it is still here.
+func (d *drawer) accepted(id int64, events []event.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.entries {
+		if d.entries[i].ID == id {
+			d.entries[i].Accepted = events
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -90,7 +91,7 @@ func (l *Listener) room() *conn {
 		oldest := front.Value.(*conn)
 		left := evictAfter - time.Since(oldest.since)
 		if left <= 0 {
-			if !oldest.hasRequest() {
+			if oldest.evict() {
 				l.forget(oldest)
 				return oldest
 			}
@@ -183,6 +184,7 @@ type conn struct {
 	place    *list.Element // in listener.waiting; its mu owns this and counted
 	counted  bool
 	since    time.Time // without a request; mu owns it
+	evicted  atomic.Bool
 }
 
 // Read implements net.Conn.
@@ -192,8 +194,24 @@ func (c *conn) Read(p []byte) (int, error) {
 		if bad := c.head.look(p[:n]); bad != nil {
 			return 0, bad
 		}
+		// It may have had to make room after its bytes were read and before they
+		// were looked at: a request whose answer can not arrive is not begun.
+		if c.evicted.Load() {
+			return 0, net.ErrClosed
+		}
 	}
 	return n, err
+}
+
+// evict marks a connection that has to make room, unless there is a request: of
+// this and a Read at the same time at least one sees what the other did.
+func (c *conn) evict() bool {
+	c.evicted.Store(true)
+	if c.hasRequest() {
+		c.evicted.Store(false)
+		return false
+	}
+	return true
 }
 
 // Close implements net.Conn.

@@ -29,12 +29,13 @@ func ParseProxies(list []string) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// peerOf tells who sent a request, for logs, the drawer of rejects and the
-// bound on log lines; never for a decision about the request. X-Forwarded-For
+// PeerOf tells who sent a request, for logs, the drawer of rejects and bounds on
+// log lines and guesses; never for a decision about what is authentic. The zero
+// Addr is nobody who can be told. X-Forwarded-For
 // counts only where the connection comes from a trusted proxy, and is read
 // from the right: each proxy appends the address that it saw, so what stands
 // further left than the first untrusted address is the client's invention.
-func peerOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
+func PeerOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	peer := connectionPeer(r.RemoteAddr)
 	if !isTrusted(peer, trusted) {
 		return peer

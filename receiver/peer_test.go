@@ -37,7 +37,7 @@ func TestPeer(t *testing.T) {
 		{"no address", "@", nil, "invalid IP"},
 	} {
 		r := &http.Request{RemoteAddr: row.remote, Header: http.Header{"X-Forwarded-For": row.forwarded}}
-		if got := peerOf(r, proxies).String(); got != row.want {
+		if got := PeerOf(r, proxies).String(); got != row.want {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)
 		}
 	}
@@ -53,7 +53,7 @@ func FuzzForwardedFor(f *testing.F) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	f.Fuzz(func(t *testing.T, remote, first, second string) {
 		r := &http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": {first, second}}}
-		peer := peerOf(r, proxies)
+		peer := PeerOf(r, proxies)
 		if own := connectionPeer(remote); !isTrusted(own, proxies) && peer != own {
 			t.Errorf("%q made %s believed from %s", first+second, peer, remote)
 		}

@@ -110,6 +110,9 @@ func (p *reception) decide() {
 		Header: p.r.Header,
 		Body:   p.body.data,
 	}
+	if p.pairing != nil && p.pairing.Open(p.name) && p.paired(request) {
+		return
+	}
 	verdict := p.src.Receive(request, p.at)
 	switch {
 	case verdict.Cause != "":
@@ -121,6 +124,20 @@ func (p *reception) decide() {
 	default:
 		p.accept(&verdict)
 	}
+}
+
+// paired answers a request that hands over the secret for which an operator
+// waits; false where it is another.
+func (p *reception) paired(request *source.Request) bool {
+	answer, err := p.pairing.Take(p.name, request, p.peerText())
+	switch {
+	case err != nil:
+		p.answer(resultUnavailable, 0)
+		p.log.Error().Str(event.FieldSource, p.name).AnErr(event.FieldReason, err).Msg("the secret of a sender was not kept")
+	case answer != nil:
+		p.handshake(answer)
+	}
+	return err != nil || answer != nil
 }
 
 // refuse answers what the source did not take. Three of its causes are no
@@ -160,6 +177,7 @@ func (p *reception) accept(verdict *source.Result) {
 		BodyWindow: verdict.BodyWindow,
 		Items:      verdict.Items,
 	}
+	receipt.Alike, _ = p.src.(event.Likeness)
 	accepted, err := p.inbox.Accept(p.patience.context(), receipt)
 	if err != nil {
 		res := resultOfInbox(err)
@@ -168,14 +186,27 @@ func (p *reception) accept(verdict *source.Result) {
 		return
 	}
 	p.succeed(resultOfItems(accepted.Items), verdict)
+	p.endpoint.pace.acknowledged(p.at, p.clock())
 	p.record(verdict, accepted.Items)
 }
 
-// keptHeader is what is kept of the head. A body that was inflated is no longer
-// in the encoding that its sender named.
+// keptHeader is what is kept of the head.
 func (p *reception) keptHeader(verdict *source.Result) string {
-	lines := p.filterOf(p.endpoint, p.src).lines(p.r.Header)
-	if p.r.Header.Get("Content-Encoding") == "" || bytes.Equal(verdict.Body, p.body.data) {
+	return keptLines(p.filterOf(p.endpoint, p.src), p.r.Header, p.body.data, verdict.Body)
+}
+
+// KeptHeader is what is kept of the head of a request that did not come through
+// the front door. secret names the headers that carry the source's secret; sent
+// is its body, and stored what is kept of it.
+func KeptHeader(header http.Header, secret []string, sent, stored []byte) string {
+	return keptLines(newFilter(nil, secret), header, sent, stored)
+}
+
+// keptLines are the header lines that are stored. A body that was inflated is
+// no longer in the encoding that its sender named.
+func keptLines(f *filter, header http.Header, sent, stored []byte) string {
+	lines := f.lines(header)
+	if header.Get("Content-Encoding") == "" || bytes.Equal(stored, sent) {
 		return lines
 	}
 	var kept strings.Builder

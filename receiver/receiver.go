@@ -21,6 +21,19 @@ type Inbox interface {
 	Accept(ctx context.Context, receipt *event.Receipt) (event.Accepted, error)
 }
 
+// Pairing takes the secret of a source that its sender hands over, while an
+// operator waits for it.
+type Pairing interface {
+	// Open tells whether somebody waits for the secret of a source. It is asked
+	// at every request and must cost nothing.
+	Open(source string) bool
+	// Take takes the secret that a request hands over and answers it once the
+	// secret is kept. Without an answer the request is one like any other; an
+	// error says that the secret could not be kept, and the sender has to come
+	// again.
+	Take(source string, request *source.Request, peer string) (*source.Answer, error)
+}
+
 // Source is what the receiver asks of a sender's endpoint. *source.Source is
 // one.
 type Source interface {
@@ -53,6 +66,11 @@ type Options struct {
 	// Ready tells whether events can be stored now, for /readyz. Without it
 	// only a stop makes the receiver unready.
 	Ready func() error
+	// Pairing takes the secrets that senders hand over. May be nil.
+	Pairing Pairing
+	// Rejected is told of every request that comes into the drawer; it must not
+	// wait. May be nil.
+	Rejected func(Rejected)
 
 	Settings
 
@@ -89,6 +107,8 @@ type Receiver struct {
 	clock    func() time.Time
 	log      zerolog.Logger
 	readyNow func() error
+	told     func(Rejected)
+	pairing  Pairing
 
 	settings atomic.Pointer[settings]
 	budget   *budget
@@ -112,6 +132,7 @@ type settings struct {
 // its header filter until the source or the settings change.
 type endpoint struct {
 	tally  tally
+	pace   pace
 	filter atomic.Pointer[boundFilter]
 }
 
@@ -133,6 +154,8 @@ func New(o Options) (*Receiver, error) {
 		clock:    o.Clock,
 		log:      o.Log,
 		readyNow: o.Ready,
+		told:     o.Rejected,
+		pairing:  o.Pairing,
 		budget:   newBudget(orDefault(o.Memory, defaultMemory)),
 		patience: newPatience(orDefault(o.StoreWait, defaultStoreWait)),
 		drawer: newDrawer(orDefault(o.DrawerEntries, defaultDrawerEntries),
@@ -173,7 +196,10 @@ func (v *Receiver) Stop() { v.stopping.Store(true) }
 func (v *Receiver) Counts() []Counts {
 	all := []Counts{v.strangers.snapshot("")}
 	v.endpoints.Range(func(name, found any) bool {
-		all = append(all, found.(*endpoint).tally.snapshot(name.(string)))
+		one := found.(*endpoint)
+		counts := one.tally.snapshot(name.(string))
+		counts.Latency, counts.Last = one.pace.answers.Read(), one.pace.lastReceipt()
+		all = append(all, counts)
 		return true
 	})
 	return all
@@ -194,7 +220,7 @@ func (v *Receiver) endpointOf(name string) *endpoint {
 	if found, ok := v.endpoints.Load(name); ok {
 		return found.(*endpoint)
 	}
-	found, _ := v.endpoints.LoadOrStore(name, new(endpoint))
+	found, _ := v.endpoints.LoadOrStore(name, &endpoint{pace: newPace()})
 	return found.(*endpoint)
 }
 

@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"net/http"
 	"net/netip"
 
 	"creel/event"
@@ -35,27 +36,50 @@ func (p *reception) record(verdict *source.Result, items []event.AcceptedItem) {
 func (p *reception) keepRejected(verdict *source.Result) {
 	cause := string(verdict.Cause)
 	p.endpoint.tally.reject(cause)
-	peer := peerOf(p.r, p.settings.Load().proxies)
-	text := ""
-	if peer.IsValid() {
-		text = peer.String()
-	}
+	peer, text := PeerOf(p.r, p.settings.Load().proxies), p.peerText()
 	secret := p.src.SecretHeaders()
-	p.drawer.put(Rejected{
+	entry := Rejected{
 		At:     p.at,
 		Source: p.name,
 		Peer:   text,
 		Cause:  cause,
 		Detail: verdict.Detail,
 		Method: p.r.Method,
+		Host:   p.r.Host,
 		Query:  p.r.URL.RawQuery,
 		Header: newFilter(nil, secret).lines(p.r.Header),
 		Body:   p.body.data,
-	})
+		hidden: provingLines(p.r.Header, secret),
+	}
+	entry.ID = p.drawer.put(entry)
+	if p.told != nil {
+		entry.Body, entry.BodySize = nil, len(entry.Body) // the bytes are lent
+		p.told(entry)
+	}
 	if left, ok := p.hush.allow(peer, p.at); ok {
 		p.log.Warn().Str(event.FieldSource, p.name).Str(event.FieldCause, cause).Str(event.FieldPeer, text).
 			Int("left_out", left).Msg("request rejected")
 	}
+}
+
+// peerText is the sender's address, for people.
+func (p *reception) peerText() string {
+	if peer := PeerOf(p.r, p.settings.Load().proxies); peer.IsValid() {
+		return peer.String()
+	}
+	return ""
+}
+
+// provingLines are the header lines that keepRejected shows nobody and that a
+// scheme may verify by: the source's own, and those of HTTP itself.
+func provingLines(header http.Header, secret []string) string {
+	proving := http.Header{}
+	for _, name := range append([]string{"Authorization"}, secret...) {
+		if lines := header.Values(name); len(lines) > 0 {
+			proving[http.CanonicalHeaderKey(name)] = lines
+		}
+	}
+	return newFilter([]string{"Authorization"}, nil).lines(proving)
 }
 
 // logTrouble writes why the inbox did not take a receipt: a few lines, then

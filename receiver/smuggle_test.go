@@ -113,13 +113,18 @@ func TestBusyConnectionsAreNotClosed(t *testing.T) {
 	got := make(chan int, 100)
 	for range 100 {
 		go func() {
-			req, _ := http.NewRequest("POST", d.url("/in/gen"), strings.NewReader("{}"))
-			req.Header = signedHeader("1", "{}")
-			resp, err := client.Do(req)
-			if err != nil {
-				t.Errorf("send: %v", err)
-				got <- 0
-				return
+			var resp *http.Response
+			for tries := 0; resp == nil; tries++ {
+				req, _ := http.NewRequest("POST", d.url("/in/gen"), strings.NewReader("{}"))
+				req.Header = signedHeader("1", "{}")
+				var err error
+				// On a slow machine a connection may wait longer for its request than
+				// it has places to wait in; one with a request would be counted twice.
+				if resp, err = client.Do(req); err != nil && tries == 10 {
+					t.Errorf("send: %v", err)
+					got <- 0
+					return
+				}
 			}
 			_ = resp.Body.Close()
 			got <- resp.StatusCode
@@ -131,7 +136,7 @@ func TestBusyConnectionsAreNotClosed(t *testing.T) {
 	select {
 	case <-entered:
 		t.Error("a 65th request is in work")
-	case <-time.After(50 * time.Millisecond):
+	case <-time.After(300 * time.Millisecond): // a place would have been taken after a third of it
 	}
 	close(hold)
 	for range 100 {
@@ -139,5 +144,8 @@ func TestBusyConnectionsAreNotClosed(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 	}
-	testkit.Poll(t, time.Second, "100 receipts", func() bool { return len(d.basket.all()) == 100 })
+	testkit.Poll(t, time.Second, "100 receipts", func() bool { return len(d.basket.all()) >= 100 })
+	if n := len(d.basket.all()); n != 100 {
+		t.Errorf("%d receipts of 100 requests: one was closed while it was in work", n)
+	}
 }

@@ -296,7 +296,7 @@ func TestBugSIG19PublicURL(t *testing.T) {
 
 func TestBugSIG22URLAndBody(t *testing.T) {
 	t.Parallel()
-	sq := mustCompile(t, config.Source{Name: "sq", AllowWeakSecret: true, Verify: testScheme(t, "square"),
+	sq := mustCompile(t, config.Source{Name: "sq", AllowWeakSecret: true, Provider: "square",
 		PublicURL: "https://hooks.example.test/in/square", Secrets: []config.Secret{config.NewSecret("sq-test-key")}})
 	body := []byte(`{"merchant_id":"M1","type":"order.updated","event_id":"sq-1"}`)
 	wantAccepted(t, sq.Receive(post(body, "X-Square-HmacSha256-Signature", "aXzY3vGJO+6tuOs6DF8zpw8vS7tDmQlK487WRmI1JO4="), bugNow), "sq-1")

@@ -204,7 +204,9 @@ func TestOtherPlaces(t *testing.T) {
 	}
 	wantCause(t, jwt.Receive(post([]byte(`{"id":"l"}`), "Authorization", resigned(req.Header.Get("Authorization"), `{"alg":"HS256"}`)), bugNow), "")
 
-	standard := handshakeSource(t, "polar")
+	polar := subject{cfg: config.Source{Provider: "polar"}}
+	polar.finish(t)
+	standard := mustCompile(t, polar.cfg)
 	req = sign(standard, 0, `{}`)
 	req.Header.Del("webhook-id")
 	wantCause(t, standard.Receive(req, bugNow), MissingPart)

@@ -66,6 +66,12 @@ func (s *Source) Contract() (Contract, bool) {
 	return s.preset.Contract, true
 }
 
+// Orders tells whether the source looks for a version of its events.
+func (s *Source) Orders() bool { return len(s.scheme.version) > 0 }
+
+// Coarse tells whether two events of one second have the same version.
+func (s *Source) Coarse() bool { return s.preset != nil && s.preset.Coarse }
+
 // ContractWarnings tells check where the sender's contract asks for care.
 // reconciles says that missed events of the source are looked for.
 func (s *Source) ContractWarnings(prefix string, reconciles bool) config.Problems {

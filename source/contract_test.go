@@ -101,6 +101,9 @@ func renderProviders(presets []Preset) string {
 		for _, fact := range p.Contract.Facts() {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", fact.Name, fact.Is, fact.From)
 		}
+		if list := p.List(); list != "" {
+			fmt.Fprintf(&b, "| `creel reconcile` reads | %s | source/presets/%s.toml |\n", list, p.Name)
+		}
 		fmt.Fprintf(&b, "\nScheme from: %s.\n", strings.Join(p.Sources, "; "))
 	}
 	return b.String()

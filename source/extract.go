@@ -43,7 +43,7 @@ func (s *Source) events(v *view) (items []event.Item, skipped int) {
 		items = append(items, s.dead(v, fmt.Errorf("%s: %w, %d times", s.scheme.split, path.ErrMissing, missed)))
 	}
 	for _, element := range elements {
-		one := &view{src: s, req: v.req, body: v.body, signed: v.signed, url: v.url, labels: v.labels,
+		one := &view{src: s, req: v.req, body: v.body, signed: v.signed, url: v.url, labels: v.labels, given: v.given,
 			claims: v.claims, doc: v.doc.Of(element), raw: element.Raw}
 		if item, ok := s.item(one); ok {
 			items = append(items, item)
@@ -147,6 +147,9 @@ func (s *Source) identify(v *view, item *event.Item) error {
 		v.setWord("account", account)
 	}
 	id, ok, err := v.first(s.scheme.id, true, true)
+	if v.given != "" {
+		id, ok, err = v.given, true, nil
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoID, err)
 	}

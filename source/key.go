@@ -56,14 +56,37 @@ func (r keyRule) keys(secret []byte, index int) ([]key, error) {
 	}
 	out := make([]key, 0, len(parts))
 	for _, part := range parts {
-		k, err := r.key(part)
+		made, err := r.either(part)
 		if err != nil {
 			return nil, err
 		}
-		k.index = index
-		out = append(out, k)
+		for _, k := range made {
+			k.index = index
+			out = append(out, k)
+		}
 	}
 	return out, nil
+}
+
+// either makes the keys of one text. Of base64-or-utf8, where a sender changed
+// how it reads the secrets that it hands out and no secret says of which time it
+// is, that is two: whoever has one has the other.
+func (r keyRule) either(text string) ([]key, error) {
+	if r.form != "base64-or-utf8" {
+		k, err := r.key(text)
+		return []key{k}, err
+	}
+	coded, plain := r, r
+	coded.form, plain.form, plain.strip = "prefixed-base64", "utf8", nil
+	whole, err := plain.key(text)
+	if err != nil {
+		return nil, err
+	}
+	first, err := coded.key(text)
+	if err != nil || first.same(whole) || first.weak() {
+		return []key{whole}, nil
+	}
+	return []key{first, whole}, nil
 }
 
 func (r keyRule) key(text string) (key, error) {

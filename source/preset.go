@@ -2,10 +2,12 @@ package source
 
 import (
 	"embed"
+	"fmt"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"creel/config"
 )
@@ -22,10 +24,16 @@ type Preset struct {
 	Secret string `toml:"secret"` // where the secret is found, for hints
 	Notes  string `toml:"notes"`  // what an owner should know
 
+	// Coarse says that versions have whole seconds, so that two events of one
+	// second tie.
+	Coarse   bool          `toml:"coarse_version"`
 	Sources  []string      `toml:"sources"` // where the scheme's facts were found
 	Scheme   config.Scheme `toml:"verify"`
 	Contract Contract      `toml:"contract"`
 	Samples  []Sample      `toml:"sample"`
+	// Reconcile is how the sender's list of events is read; nil where too
+	// little is known of it.
+	Reconcile *config.Reconcile `toml:"reconcile"`
 }
 
 // Sample is an event that looks like the sender's own, for creel send.
@@ -58,6 +66,23 @@ func presetNames() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// List says in a line how missed events of the sender are looked for; "" where
+// the preset does not know.
+func (p Preset) List() string {
+	r := p.Reconcile
+	if r == nil {
+		return ""
+	}
+	text := orElse(r.Method, "GET") + " " + strings.Join(r.URL, ", ") + " with a token"
+	if r.Reach > 0 {
+		text += fmt.Sprintf(", %d days back", int(time.Duration(r.Reach).Hours())/24)
+	}
+	if r.Again != "" {
+		text += "; --redeliver asks for another delivery"
+	}
+	return text
 }
 
 // preset reads one preset with the decoder that reads an owner's file.

@@ -58,6 +58,11 @@ func (s *Source) Receive(req *Request, now time.Time) Result {
 	if s.awaiting {
 		return refused(refuse(NoSecret, "the source waits for its secret"))
 	}
+	if s.Pairs() {
+		if answer := s.handedAgain(req); answer != nil {
+			return Result{Answer: answer, SecretIndex: -1}
+		}
+	}
 	index, why := s.scheme.verify(v, s.keys, now)
 	if why != nil {
 		return refused(why)

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"creel/event"
 )
 
 // Draft is a request before it is signed.
@@ -44,6 +47,50 @@ func (s *Source) Sample(kind, id string, at time.Time) Draft {
 		return sample.draft(id, randomToken(), at)
 	}
 	return s.least(facts{kind: orTest(kind), id: id})
+}
+
+// About is a Sample that is about an object which is there already, as its
+// event names it.
+func (s *Source) About(kind, id, object string, at time.Time) (Draft, error) {
+	draft := s.Sample(kind, id, at)
+	if _, ok := s.sample(kind); !ok {
+		draft = s.least(facts{kind: orTest(kind), id: draft.ID, object: object, version: strconv.FormatInt(at.Unix(), 10)})
+	}
+	items, err := s.Read(draft, at)
+	if err != nil {
+		return draft, err
+	}
+	if len(items) == 1 && items[0].Object != "" && items[0].Object != object {
+		of := items[0].Object
+		draft.Body = bytes.ReplaceAll(draft.Body, inJSON(of), inJSON(object))
+		for _, values := range draft.Header {
+			for i := range values {
+				values[i] = strings.ReplaceAll(values[i], of, object)
+			}
+		}
+		if items, err = s.Read(draft, at); err != nil {
+			return draft, err
+		}
+	}
+	if len(items) != 1 || items[0].Object != object {
+		return draft, fmt.Errorf("no sample of %s %s can be about %q", s.name, draft.Type, object)
+	}
+	return draft, nil
+}
+
+// inJSON is a text as it stands between quotes.
+func inJSON(text string) []byte {
+	quoted, _ := json.Marshal(text) // a text always can be
+	return quoted[1 : len(quoted)-1]
+}
+
+// Read are the events of a draft, as the source sees them when it comes.
+func (s *Source) Read(draft Draft, at time.Time) ([]event.Item, error) {
+	request, err := s.Sign(draft, Signing{At: at})
+	if err != nil {
+		return nil, err
+	}
+	return s.Receive(request, at).Items, nil
 }
 
 // orTest is a type for an event of which none was asked for.

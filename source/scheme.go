@@ -45,6 +45,7 @@ type scheme struct {
 	readsForm                          bool
 
 	challenges []challenge
+	pairing    *pairing
 	answer     *config.Answer
 	encodings  []string
 }
@@ -135,6 +136,7 @@ func (c *compiler) scheme(in config.Scheme) *scheme {
 	for i, one := range in.Challenge {
 		s.challenges = append(s.challenges, c.challenge(fmt.Sprintf(".verify.challenge[%d]", i), one))
 	}
+	s.pairing = c.pairing(in.Pairing)
 	s.answer = in.Answer
 	for _, name := range in.Encodings {
 		s.encodings = append(s.encodings, c.oneOf(".verify.content_encodings", name, []string{"gzip"}))
@@ -144,7 +146,7 @@ func (c *compiler) scheme(in config.Scheme) *scheme {
 }
 
 func (c *compiler) secretRule(s *scheme, in config.Scheme) {
-	forms := []string{"utf8", "base64", "prefixed-base64", "hex", "html"}
+	forms := []string{"utf8", "base64", "prefixed-base64", "base64-or-utf8", "hex", "html"}
 	form := cmp.Or(in.Key, "utf8")
 	s.rule = keyRule{auth: in.Auth, form: form, strip: in.Strip, list: in.KeyList, named: in.KeyBy != ""}
 	if s.rule.asymmetric() {

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type Source struct {
 	bodyWindow time.Duration
 	preset     *Preset
 	status     statuses
+	lister     *Lister
 }
 
 // statuses are the answers that a source chooses; 0 is the default.
@@ -61,6 +63,7 @@ func Compile(cfg config.Source, prefix string, env config.Environment) (*Source,
 	s.scheme = c.scheme(in)
 	c.secrets(s, cfg, env)
 	c.behaviour(s, cfg, in)
+	c.lister(s, cfg.Reconcile, env)
 	if c.problems.Err() != nil {
 		return nil, c.problems
 	}
@@ -79,8 +82,12 @@ func (c *compiler) merged(cfg config.Source) (config.Scheme, *Preset) {
 	}
 	preset, ok, problems := preset(cfg.Provider)
 	if !ok {
+		hint := ""
+		if near := config.Nearest(cfg.Provider, presetNames()); near != "" {
+			hint = "did you mean " + near + "? "
+		}
 		c.fault(".provider", fmt.Sprintf("no preset is called %q", cfg.Provider),
-			"one of "+strings.Join(presetNames(), ", ")+"; or describe the sender under [source.verify]")
+			hint+"one of "+strings.Join(presetNames(), ", ")+"; or describe the sender under [source.verify]")
 		return config.Scheme{}, nil
 	}
 	c.problems = append(c.problems, problems...)
@@ -129,13 +136,16 @@ func (c *compiler) secrets(s *Source, cfg config.Source, env config.Environment)
 		s.awaiting = cfg.AwaitSecret
 		if !cfg.AwaitSecret {
 			c.fault(".secrets", "the source has no secret",
-				"set it, or await_secret = true until the sender has shown it")
+				"set it, or await_secret = true until the sender has shown it"+c.pairHint(s))
 		}
 		return
 	}
 	for i, secret := range cfg.Secrets {
 		at := fmt.Sprintf(".secrets[%d]", i)
 		value, err := secret.Resolve(env)
+		if cfg.AwaitSecret && errors.Is(err, fs.ErrNotExist) {
+			continue // creel pair, or the owner, writes the file
+		}
 		if err != nil {
 			c.unresolved(at, err)
 			continue
@@ -150,6 +160,7 @@ func (c *compiler) secrets(s *Source, cfg config.Source, env config.Environment)
 		}
 		c.addKeys(s, at, keys, cfg.AllowWeakSecret)
 	}
+	s.awaiting = cfg.AwaitSecret && len(s.keys) == 0
 }
 
 func (c *compiler) addKeys(s *Source, at string, keys []key, allowWeak bool) {

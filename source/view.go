@@ -37,6 +37,7 @@ type view struct {
 	labels []label
 	claims *path.Document
 	words  map[string]string
+	given  string // an id that its owner brings
 }
 
 // label is one labelled element of a signature header.

@@ -78,15 +78,13 @@ func TestReplayRefusesWhatRanSince(t *testing.T) {
 	t.Parallel()
 	sc := newScene(t)
 	deadLetters(sc)
-	picks, err := sc.pick(context.Background(), event.Selector{State: event.Dead})
+	picks, err := sc.pick(context.Background(), event.Action{Selector: event.Selector{State: event.Dead}})
 	must(t, err)
 	sc.replay(event.Selector{State: event.Dead})
 	for _, w := range sc.claim(2) {
 		must(t, sc.finish(done(w)).Err)
 	}
-	late := &bulk{store: sc.Store, act: replay, picks: picks, action: event.Action{
-		Kind: event.ActionReplay, At: sc.now, Selected: len(picks),
-	}}
+	late := sc.newBulk(event.Action{Kind: event.ActionReplay, At: sc.now, Selected: len(picks)}, picks, replay)
 	must(t, late.chunk())
 	want(t, "refused", late.action.Refused, 2)
 	items, err := sc.ActionItems(context.Background(), late.action.ID, 0)
@@ -134,11 +132,9 @@ func TestBulkReplayGoesOnAfterACrash(t *testing.T) {
 		}
 		sc.settle(0, deaths...)
 	}
-	picks, err := sc.pick(context.Background(), event.Selector{State: event.Dead})
+	picks, err := sc.pick(context.Background(), event.Action{Selector: event.Selector{State: event.Dead}})
 	must(t, err)
-	cut := &bulk{store: sc.Store, act: replay, picks: picks, action: event.Action{
-		Kind: event.ActionReplay, Actor: "ann", At: sc.now, Selected: len(picks),
-	}}
+	cut := sc.newBulk(event.Action{Kind: event.ActionReplay, Actor: "ann", At: sc.now, Selected: len(picks)}, picks, replay)
 	must(t, cut.chunk())
 	must(t, cut.chunk())
 	sc.crash("boot2")
@@ -246,7 +242,7 @@ func TestSelectors(t *testing.T) {
 			list, err := sc.Events(context.Background(), test.selector, event.Page{})
 			must(t, err)
 			want(t, "list", idsOf(list), test.want)
-			picks, err := sc.pick(context.Background(), test.selector)
+			picks, err := sc.pick(context.Background(), event.Action{Selector: test.selector})
 			must(t, err)
 			want(t, "picked", len(picks), len(list))
 			for i, p := range picks {
@@ -372,4 +368,26 @@ func TestIdentities(t *testing.T) {
 	want(t, "with events", changed(), 1)
 	must(t, sc.SaveIdentities(ctx, sc.now, now))
 	want(t, "accepted", changed(), 0)
+}
+
+// A delivery that dies after its event was discarded is a dead letter too, and
+// can be taken off the list.
+func TestWhatDiesAfterItsEventWasDiscardedCanBeDiscarded(t *testing.T) {
+	t.Parallel()
+	sc := newScene(t)
+	w, _ := sc.deliver("a")
+	sc.replay(event.Selector{Keys: []event.Key{w.Key}})
+	must(t, sc.finish(dead(sc.claim(1)[0])).Err)
+	discard := func() event.Action {
+		a, err := sc.Discard(context.Background(), sc.now, event.Action{Actor: "ann", Reason: "old", Selector: event.Selector{State: event.Dead}})
+		must(t, err)
+		return a
+	}
+	want(t, "discarded with the event", discard().Done, 1)
+	sc.ship([]event.DeliveryFinish{outcome(sc.send(1)[0], event.DeliveryDead)})
+	want(t, "discarded with the delivery", discard().Done, 1)
+	want(t, "dead letters", discard().Selected, 0)
+	if open := sc.open1(event.CauseDeadDelivery, "app"); open != nil {
+		t.Errorf("nothing is dead, and this is open: %+v", open)
+	}
 }

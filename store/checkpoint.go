@@ -126,6 +126,10 @@ func (w *writer) checkpoint(sql string, truncate bool) {
 		w.walPages = 0 // the next write starts the WAL over, unless a reader still uses it
 	}
 	w.store.counts.checkpoints.Add(1)
+	w.store.counts.checkpointTime.Observe(result.Duration)
+	if result.Busy || result.Copied < result.Pages || result.Error != nil && damageOf(result.Error) <= outsideLock {
+		w.store.counts.checkpointsPartial.Add(1)
+	}
 	if status, ok := w.conn.conn.(sqlite.DBStatus); ok {
 		_, _, _ = status.Status(sqlite.DBStatusCacheWrite, true)
 	}

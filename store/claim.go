@@ -14,11 +14,10 @@ const (
 	claimBytes = 16 << 20
 
 	sqlDueEvents = `SELECT alone, payload, body_at, body_size FROM event INDEXED BY event_due
-		WHERE state = 'pending' AND next_at <= ? ORDER BY next_at, seq LIMIT ?`
-	sqlOtherClaim  = `SELECT 1 FROM event INDEXED BY event_open WHERE state <> 'done' AND state = 'claimed' LIMIT 1`
+		WHERE state = 'pending' AND waits = 0 AND next_at <= ? ORDER BY next_at, seq LIMIT ?`
 	sqlClaimEvents = `UPDATE event SET state = 'claimed', claim = ?, attempts = attempts + 1, next_at = NULL, alone = ?
 		WHERE seq IN (SELECT seq FROM event INDEXED BY event_due
-			WHERE state = 'pending' AND next_at <= ? ORDER BY next_at, seq LIMIT ?)
+			WHERE state = 'pending' AND waits = 0 AND next_at <= ? ORDER BY next_at, seq LIMIT ?)
 		RETURNING ` + workColumns
 )
 
@@ -36,6 +35,7 @@ func claimEvents(t *tx, now int64, max int, token event.Claim) ([]event.Work, er
 	places := make([]location, 0, n)
 	err = t.query(sqlClaimEvents, []any{string(token), alone, now, n}, func(r row) error {
 		work, place := workOf(r)
+		work.Alone = alone
 		works, places = append(works, work), append(places, place)
 		return nil
 	})
@@ -52,9 +52,8 @@ func claimEvents(t *tx, now int64, max int, token event.Claim) ([]event.Work, er
 }
 
 // choose tells how many of the due events the claim takes, in their order, and
-// whether the one it takes is to be marked as claimed alone: because it has to
-// be, or because nothing else is in anybody's hands. A crash then spends its
-// attempt, and nobody else's.
+// whether the one it takes has to be alone: a dead boot had it in its hands. A
+// crash then spends its attempt, and nobody else's.
 func choose(t *tx, now int64, max int) (n int, alone bool, err error) {
 	var bytes int64
 	var last [2]int64
@@ -84,17 +83,6 @@ func choose(t *tx, now int64, max int) (n int, alone bool, err error) {
 	})
 	if err != nil {
 		return 0, false, fmt.Errorf("look for due events: %w", err)
-	}
-	if n != 1 || alone {
-		return n, alone, nil
-	}
-	alone = true
-	err = t.query(sqlOtherClaim, nil, func(row) error {
-		alone = false
-		return nil
-	})
-	if err != nil {
-		return 0, false, fmt.Errorf("look for other claims: %w", err)
 	}
 	return n, alone, nil
 }

@@ -20,6 +20,8 @@ type connection struct {
 	statements map[string]*statement
 	scratch    bound
 	parcels    parcels // of the open transaction
+	own        ownSide
+	spoken     spoken
 }
 
 // statement is the driver's compiled statement behind the two interfaces that
@@ -37,7 +39,7 @@ func connect(dsn string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{conn: conn, statements: map[string]*statement{}}, nil
+	return &connection{conn: conn, statements: map[string]*statement{}, spoken: spoken{}}, nil
 }
 
 // bind is bind into memory that the next call of this connection reuses.
@@ -70,6 +72,16 @@ func (c *connection) prepare(sql string) (*statement, error) {
 	if s, ok := c.statements[sql]; ok {
 		return s, nil
 	}
+	s, err := c.compile(sql)
+	if err != nil {
+		return nil, err
+	}
+	c.statements[sql] = s
+	return s, nil
+}
+
+// compile compiles a text, whose statement is the caller's to close.
+func (c *connection) compile(sql string) (*statement, error) {
 	prepared, err := c.conn.Prepare(sql)
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
@@ -82,7 +94,6 @@ func (c *connection) prepare(sql string) (*statement, error) {
 	if s.query, ok = prepared.(driver.StmtQueryContext); !ok {
 		return nil, errors.New("prepare: the driver has no QueryContext")
 	}
-	c.statements[sql] = s
 	return s, nil
 }
 
@@ -120,7 +131,7 @@ func (c *connection) close() error {
 		failed = errors.Join(failed, s.closer.Close())
 	}
 	clear(c.statements)
-	return errors.Join(failed, c.conn.Close())
+	return errors.Join(failed, c.forgetOwn(), c.conn.Close())
 }
 
 // script runs a text of several statements, once.

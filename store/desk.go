@@ -2,7 +2,6 @@ package store
 
 import (
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"creel/event"
@@ -16,8 +15,13 @@ type desk struct {
 	handoff    atomic.Pointer[Handoff]
 	events     chan struct{}
 	deliveries chan struct{}
+	lanes      atomic.Bool // some event or delivery may be in a lane
 	actions    actions
 	lost       lost
+	objections objections
+	teller     atomic.Pointer[event.Teller]
+	alerted    atomic.Bool  // the open transaction wrote alerts: the dispatcher is to look
+	ownTimeout atomic.Int64 // nanoseconds that statements of the owner's may run for one event
 }
 
 func newDesk(boot string) desk {
@@ -74,7 +78,3 @@ func ring(bell chan struct{}) {
 	default:
 	}
 }
-
-// actions are the bulk actions that run in the background. Each ends when it
-// is through or when the store is closed.
-type actions struct{ running sync.WaitGroup }

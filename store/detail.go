@@ -13,8 +13,13 @@ type EventDetail struct {
 	event.Work
 	Verdicts   []event.Verdict // of all runs, oldest first
 	Deliveries []DeliveryDetail
-	Conflicts  []Conflict
-	Actions    []event.Action // newest first
+	// What it did in this file.
+	Records     []event.KeptRecord
+	Entries     []event.Entry
+	Transitions []event.Transition
+	Operations  []event.Operation
+	Conflicts   []Conflict
+	Actions     []event.Action // newest first
 	// OtherBodies is how many other bodies came, the kept ones included.
 	OtherBodies int
 }
@@ -78,6 +83,9 @@ func (d *EventDetail) read(s snapshot, seq int64) error {
 	if err := d.readOutbox(s, seq); err != nil {
 		return err
 	}
+	if err := d.readEffects(s, seq); err != nil {
+		return err
+	}
 	if err := d.readConflicts(s, seq); err != nil {
 		return err
 	}
@@ -85,6 +93,18 @@ func (d *EventDetail) read(s snapshot, seq int64) error {
 		d.Actions = append(d.Actions, actionOf(r))
 		return nil
 	})
+}
+
+// Outbox reads the deliveries of an event, oldest first, at most 500.
+func (r *Reader) Outbox(ctx context.Context, seq int64) (list []event.Delivery, err error) {
+	err = r.list(ctx, sqlOutbox, []any{seq, maxPage}, func(r row) error {
+		list = append(list, keyedDelivery(r))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the deliveries of event %d: %w", seq, err)
+	}
+	return list, nil
 }
 
 func (d *EventDetail) readOutbox(s snapshot, seq int64) error {

@@ -20,7 +20,7 @@ const (
 	sqlNameBody  = `UPDATE body_key SET event = ? WHERE source = ? AND sum = ? AND event <> ?`
 	sqlSibling   = `SELECT seq FROM event WHERE seq BETWEEN ? AND ? AND part = ?`
 
-	knownColumns = `seq, source, account, id, state, content, duplicates, conflicts, revivable`
+	knownColumns = `seq, source, account, id, state, content, duplicates, conflicts, revivable, origin`
 	sqlKnownKey  = `SELECT ` + knownColumns + ` FROM event WHERE source = ? AND account = ? AND id = ?`
 	sqlKnownSeq  = `SELECT ` + knownColumns + ` FROM event WHERE seq = ?`
 
@@ -44,6 +44,7 @@ type earlier struct {
 	duplicates int
 	conflicts  int
 	revivable  bool
+	brought    bool // by its owner
 }
 
 func earlierEvent(t *tx, query string, args ...any) (earlier, error) {
@@ -51,7 +52,7 @@ func earlierEvent(t *tx, query string, args ...any) (earlier, error) {
 	err := t.query(query, args, func(r row) error {
 		s = earlier{
 			seq: r.int64(0), key: keyOf(r, 1), state: event.State(r.text(4)), content: string(r.blob(5)),
-			duplicates: r.int(6), conflicts: r.int(7), revivable: r.bool(8),
+			duplicates: r.int(6), conflicts: r.int(7), revivable: r.bool(8), brought: r.text(9) != "",
 		}
 		return nil
 	})
@@ -132,10 +133,36 @@ func (a *acceptance) known(t *tx, i int) error {
 	if err != nil {
 		return err
 	}
-	if s.content == string(item.Content[:]) {
+	same := s.content == string(item.Content[:])
+	if !same && (s.brought || a.receipt.Origin != event.FromWebhook) {
+		if same, err = a.alike(t, item, s.seq); err != nil {
+			return err
+		}
+	}
+	if same {
 		return a.duplicate(t, i, s)
 	}
 	return a.conflict(t, i, s)
+}
+
+// alike tells whether an item says what the stored event says, where one of the
+// two was brought by its owner and is written in another way.
+func (a *acceptance) alike(t *tx, item *event.Item, seq int64) (same bool, err error) {
+	if a.receipt.Alike == nil {
+		return false, nil
+	}
+	err = t.query(sqlWork, []any{seq}, func(r row) error {
+		stored, err := carriedWork(r)
+		if err != nil || stored.Body == nil {
+			return err
+		}
+		same = a.receipt.Alike.Alike(stored.Payload, event.Payload{Body: a.receipt.Body, Part: item.Part})
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("compare with the event there: %w", err)
+	}
+	return same, nil
 }
 
 // duplicate counts a redelivery. One of an event that died, or has a dead
@@ -150,6 +177,7 @@ func (a *acceptance) duplicate(t *tx, i int, s earlier) error {
 			return err
 		}
 		revived, a.waiting, a.revived = true, true, true
+		a.store.desk.lanes.Store(true) // it may be in one
 	}
 	a.result.Items[i] = event.AcceptedItem{
 		Key: s.key, Seq: s.seq, Result: event.Duplicate,
@@ -166,7 +194,7 @@ func (a *acceptance) conflict(t *tx, i int, s earlier) error {
 	if err != nil {
 		return fmt.Errorf("count conflict: %w", err)
 	}
-	if seen == 0 {
+	if seen == 0 { // else it is no news
 		s.conflicts++
 		if _, err := t.exec(sqlCountConflict, s.seq); err != nil {
 			return fmt.Errorf("count conflict: %w", err)
@@ -180,18 +208,23 @@ func (a *acceptance) conflict(t *tx, i int, s earlier) error {
 		if err != nil {
 			return fmt.Errorf("insert conflict: %w", err)
 		}
-	}
-	_, err = raise(t, a.at, event.Incident{
-		Cause:   event.CauseConflict,
-		Subject: item.Key.Source,
-		Detail:  fmt.Sprintf("%s came again with another body. The first one stands and is the only one applied: compare both on the event's page, and ask the sender which is right.", s.key),
-	}, 0)
-	if err != nil {
-		return err
+		if err := a.raiseConflict(t, s.key); err != nil {
+			return err
+		}
 	}
 	a.result.Items[i] = event.AcceptedItem{
 		Key: s.key, Seq: s.seq, Result: event.Conflict,
 		Duplicates: s.duplicates, Conflicts: s.conflicts,
 	}
 	return nil
+}
+
+// raiseConflict tells of another body that was not there yet.
+func (a *acceptance) raiseConflict(t *tx, key event.Key) error {
+	_, err := raise(t, a.at, event.Incident{
+		Cause:   event.CauseConflict,
+		Subject: key.Source,
+		Detail:  fmt.Sprintf("%s came again with another body. The first one stands and is the only one applied: compare both on the event's page, and ask the sender which is right.", key),
+	}, 0)
+	return err
 }

@@ -139,6 +139,9 @@ func TestBugDUP06RepeatedConflictIsKeptOnce(t *testing.T) {
 	d := sc.detail("a")
 	want(t, "kept", len(d.Conflicts), 1)
 	want(t, "seen", d.Conflicts[0].Seen, 6)
+	if i := sc.open1(event.CauseConflict, "gen"); i == nil || i.Count != 1 {
+		t.Errorf("incident %v, want one with a count of 1: the same body again is no news", i)
+	}
 	want(t, "body", string(d.Body), "one")
 }
 

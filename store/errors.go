@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -104,3 +105,13 @@ func answerOf(err error) error {
 	}
 	return err
 }
+
+// keepCopy is what to do about a database that is damaged.
+const keepCopy = ": keep a copy of it and of its -wal file, then restore a backup"
+
+// damagedBackup is a backup that can not be restored: nothing is told of a
+// backup of it.
+type damagedBackup struct{ error }
+
+func (d damagedBackup) Error() string { return strings.ReplaceAll(d.error.Error(), keepCopy, "") }
+func (d damagedBackup) Unwrap() error { return d.error }

@@ -8,13 +8,16 @@ import (
 )
 
 const (
-	sqlInsertEvent = `INSERT INTO event (source, account, id, state, attempts, received_at, next_at, finished_at,
+	insertColumns = `INSERT INTO event (source, account, id, state, attempts, received_at, next_at, finished_at,
 		claim, type, object, version, part, content, error, origin, long_id,
-		payload, body_at, body_size, header_size, query_size)
+		payload, body_at, body_size, header_size, query_size`
+	sqlInsertEvent = insertColumns + `)
 		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (source, account, id) DO NOTHING`
+	sqlInsertInLane = insertColumns + `, lane, rank, lane_skip, waits)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (source, account, id) DO NOTHING`
 	// payloadArg is the place of event.payload in sqlInsertEvent; body_at is
 	// behind it.
-	payloadArg = 17
+	payloadArg, payloadArgs = 17, 5
 )
 
 // maxHanded is the largest body, in bytes, that waits for the worker in memory.
@@ -35,13 +38,14 @@ type acceptance struct {
 	reserved int
 
 	// What the last run came to; a rerun writes it anew.
-	carried bool  // what the events of this request share has its place:
-	payload int64 // its payload
-	place   int   // its first byte
-	waiting bool  // an event is due and was handed to nobody
-	revived bool  // dead deliveries may be due again
-	result  event.Accepted
-	works   []event.Work
+	carried  bool  // what the events of this request share has its place:
+	payload  int64 // its payload
+	place    int   // its first byte
+	waiting  bool  // an event is due and was handed to nobody
+	revived  bool  // dead deliveries may be due again
+	shipping bool  // a delivery waits for a claim
+	result   event.Accepted
+	works    []event.Work
 
 	err      error
 	answered chan struct{}
@@ -78,9 +82,11 @@ func (s *Store) newAcceptance(receipt *event.Receipt) *acceptance {
 		answered: make(chan struct{}),
 	}
 	a.unit = unit{run: a.run, done: a.done, rows: 2 * len(receipt.Items)}
-	pending := 0
+	pending, inline := 0, false
 	for i := range receipt.Items {
-		if receipt.Items[i].State == event.Pending {
+		if receipt.Items[i].Inline != nil {
+			inline = true
+		} else if receipt.Items[i].State == event.Pending {
 			pending++
 		}
 	}
@@ -88,13 +94,15 @@ func (s *Store) newAcceptance(receipt *event.Receipt) *acceptance {
 		a.handoff = *h
 		a.reserved = a.handoff.Reserve(pending)
 	}
-	if a.reserved > 0 {
+	if a.reserved > 0 || inline {
 		a.claim = s.desk.token()
 	}
-	left := a.reserved
+	left, late := a.reserved, overtaken(receipt.Items)
 	for i := range receipt.Items {
-		claimed := receipt.Items[i].State == event.Pending && left > 0
-		if claimed {
+		claimed := receipt.Items[i].State == event.Pending && left > 0 && !late[i]
+		if receipt.Items[i].Inline != nil && !late[i] {
+			claimed = true // and given up in the same transaction
+		} else if claimed {
 			left--
 		}
 		a.inserts[i] = a.bindItem(&receipt.Items[i], claimed)
@@ -121,8 +129,11 @@ func (a *acceptance) bindItem(item *event.Item, claimed bool) bound {
 	args := bind(item.Key.Source, item.Key.Account, item.Key.ID, state, attempts, a.at, next, finished,
 		claim, item.Type, item.Object, item.Version, item.Part, item.Content[:], item.Error, origin, item.LongID,
 		nil, 0, len(a.receipt.Body), len(a.receipt.Header), len(a.receipt.Query))
+	if item.Lane != "" {
+		args = a.bindLane(args, item)
+	}
 	if item.DropBody {
-		for i := payloadArg + 2; i < len(args); i++ {
+		for i := payloadArg + 2; i < payloadArg+payloadArgs; i++ {
 			args[i].Value = int64(0)
 		}
 	}
@@ -135,7 +146,7 @@ func (a *acceptance) bindItem(item *event.Item, claimed bool) bound {
 // A crash before the commit leaves nothing: the sender has no answer and
 // comes again. After it, all is there: its retry is a duplicate.
 func (a *acceptance) run(t *tx) error {
-	a.carried, a.waiting, a.revived = false, false, false
+	a.carried, a.waiting, a.revived, a.shipping = false, false, false, false
 	a.works = a.works[:0]
 	a.result = event.Accepted{Items: make([]event.AcceptedItem, len(a.receipt.Items))}
 	if a.receipt.BodyWindow > 0 {
@@ -157,9 +168,12 @@ func (a *acceptance) run(t *tx) error {
 }
 
 func (a *acceptance) item(t *tx, i int) error {
-	item, args := &a.receipt.Items[i], a.inserts[i]
+	item := &a.receipt.Items[i]
+	insert, args, err := a.choose(t, i)
+	if err != nil {
+		return err
+	}
 	if !item.DropBody && !a.carried {
-		var err error
 		if a.payload, a.place, err = t.place(a.size); err != nil {
 			return err
 		}
@@ -167,7 +181,7 @@ func (a *acceptance) item(t *tx, i int) error {
 	if !item.DropBody {
 		args[payloadArg].Value, args[payloadArg+1].Value = a.payload, int64(a.place)
 	}
-	seq, inserted, err := t.insertBound(sqlInsertEvent, args)
+	seq, inserted, err := t.insertBound(insert, args)
 	if err != nil {
 		return fmt.Errorf("insert event: %w", err)
 	}
@@ -179,13 +193,19 @@ func (a *acceptance) item(t *tx, i int) error {
 		a.carried = true
 		t.carry(a.payload, a.receipt.Body, a.receipt.Header, a.receipt.Query)
 	}
+	if err := enter(t, seq, item); err != nil {
+		return err
+	}
 	switch event.State(args[3].Value.(string)) {
 	case event.Pending:
-		a.waiting = true
+		return a.queue(t, args, seq)
 	case event.Claimed:
+		if item.Inline != nil {
+			return a.inline(t, item, seq)
+		}
 		a.works = append(a.works, a.workOf(item, seq))
 	case event.Dead:
-		return a.unreadable(t, item)
+		return a.unreadable(t, seq, item)
 	}
 	return nil
 }
@@ -195,7 +215,7 @@ func (a *acceptance) workOf(item *event.Item, seq int64) event.Work {
 	w := event.Work{
 		Event: event.Event{
 			Seq: seq, Key: item.Key, LongID: item.LongID, Type: item.Type, Object: item.Object,
-			Version: item.Version, State: event.Claimed, Run: 1, Attempts: 1,
+			Version: item.Version, Lane: item.Lane, LaneSkip: item.LaneSkip, State: event.Claimed, Run: 1, Attempts: 1,
 			Origin: a.receipt.Origin, ReceivedAt: a.receipt.At,
 		},
 		Payload: event.Payload{Part: item.Part},
@@ -207,8 +227,11 @@ func (a *acceptance) workOf(item *event.Item, seq int64) event.Work {
 	return w
 }
 
-// unreadable opens the incident of an event that is dead as it came.
-func (a *acceptance) unreadable(t *tx, item *event.Item) error {
+// unreadable marks an event that is dead as it came, and opens its incident.
+func (a *acceptance) unreadable(t *tx, seq int64, item *event.Item) error {
+	if err := eventFailed(t, a.at, seq, nil, false); err != nil {
+		return err
+	}
 	_, err := raise(t, a.at, event.Incident{
 		Cause:   event.CauseUnreadable,
 		Subject: item.Key.Source,
@@ -227,7 +250,7 @@ func (a *acceptance) done(err error) {
 		a.release(a.reserved)
 		return
 	}
-	works, waiting, revived := a.works, a.waiting, a.revived
+	works, waiting, revived, shipping := a.works, a.waiting, a.revived, a.shipping
 	close(a.answered)
 	if len(works) > 0 {
 		a.handoff.Hand(works)
@@ -236,7 +259,7 @@ func (a *acceptance) done(err error) {
 	if waiting {
 		ring(a.store.desk.events)
 	}
-	if revived {
+	if revived || shipping {
 		ring(a.store.desk.deliveries)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"modernc.org/sqlite"
 )
@@ -37,7 +38,7 @@ func acquire(database string) (*lock, error) {
 	if err != nil {
 		return nil, whatToDo(database, fmt.Errorf("open the lock file %s: %w", path, err))
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(file); err != nil {
 		defer file.Close()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -50,6 +51,24 @@ func acquire(database string) (*lock, error) {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return &lock{file: file}, nil
+}
+
+// lockTries and lockPause are how long a lock that somebody has is waited for:
+// Running has it for a moment.
+const (
+	lockTries = 100
+	lockPause = 5 * time.Millisecond
+)
+
+func flock(file *os.File) (err error) {
+	for range lockTries {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		time.Sleep(lockPause)
+	}
+	return err
 }
 
 // sameOwner gives the lock file to the owner of the database, where root took
@@ -114,13 +133,17 @@ func linksOf(path string) (uint64, error) {
 	return 1, nil
 }
 
-// release gives the locks back, after the last connection was closed.
+// release gives the locks back, after the last connection was closed. Closing
+// alone would leave them to a child that another goroutine is about to start:
+// until its exec it has copies of all descriptors.
 func (l *lock) release() error {
 	var failed error
-	if l.inode != nil {
-		failed = l.inode.Close()
+	for _, file := range []*os.File{l.inode, l.file} {
+		if file != nil {
+			failed = errors.Join(failed, syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
+		}
 	}
-	return errors.Join(failed, l.file.Close())
+	return failed
 }
 
 // Running tells whether a server has the database open, without waiting and

@@ -12,11 +12,11 @@ import (
 const (
 	sqlUnclaimEvents = `UPDATE event SET state = 'pending', claim = NULL, next_at = ?, attempts = attempts - 1
 		WHERE seq IN (SELECT seq FROM event INDEXED BY event_open
-			WHERE state <> 'done' AND state = 'claimed' AND claim = ?)`
+			WHERE state <> 'done' AND state = 'claimed' AND claim = ?) RETURNING seq`
 	sqlUnclaimDeliveries = `UPDATE delivery SET state = 'ready', claim = NULL, next_at = ?,
 		attempts = attempts - (1 - probe), tries = tries - 1, probe = 0
 		WHERE id IN (SELECT id FROM delivery INDEXED BY delivery_open
-			WHERE state <> 'sent' AND state = 'sending' AND claim = ?)`
+			WHERE state <> 'sent' AND state = 'sending' AND claim = ?) RETURNING id`
 )
 
 // lost are the claims of writes whose answer was an error though they may be
@@ -55,10 +55,10 @@ func (s *Store) regain() {
 	now := s.options.Clock().UnixMilli()
 	err := s.write(context.Background(), work, len(claims), func(t *tx) error {
 		for _, claim := range claims {
-			if _, err := t.exec(sqlUnclaimEvents, now, string(claim)); err != nil {
+			if _, err := moveAll(t, sqlUnclaimEvents, []any{now, string(claim)}, now, keepLane); err != nil {
 				return fmt.Errorf("take back lost events: %w", err)
 			}
-			if _, err := t.exec(sqlUnclaimDeliveries, now, string(claim)); err != nil {
+			if _, err := moveAll(t, sqlUnclaimDeliveries, []any{now, string(claim)}, now, keepDelivery); err != nil {
 				return fmt.Errorf("take back lost deliveries: %w", err)
 			}
 		}

@@ -185,7 +185,7 @@ func inspect(c *connection, file string) error {
 		return fmt.Errorf("look for damage: %w", err)
 	}
 	if answer != "ok" {
-		return fmt.Errorf("%s: %w: %v: keep a copy of it and of its -wal file, then restore a backup", file, ErrCorrupt, answer)
+		return fmt.Errorf("%s: %w: %v%s", file, ErrCorrupt, answer, keepCopy)
 	}
 	return nil
 }

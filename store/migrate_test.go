@@ -11,7 +11,7 @@ import (
 func TestNoTemporaryTablePerRow(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	for _, table := range []string{"event", "payload", "delivery", "attempt"} {
+	for _, table := range []string{"event", "payload", "delivery", "attempt", "record", "ledger", "balance", "state", "transition"} {
 		must(t, s.write(t.Context(), work, 1, func(tx *tx) error {
 			return tx.query("EXPLAIN INSERT INTO "+table+" DEFAULT VALUES", nil, func(r row) error {
 				if op := r.text(1); op == "OpenEphemeral" {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	sqlNextEvent    = `SELECT next_at FROM event INDEXED BY event_due WHERE state = 'pending' ORDER BY next_at, seq LIMIT 1`
+	sqlNextEvent    = `SELECT next_at FROM event INDEXED BY event_due WHERE state = 'pending' AND waits = 0 ORDER BY next_at, seq LIMIT 1`
 	sqlNextDelivery = `SELECT next_at FROM delivery INDEXED BY delivery_due WHERE state = 'ready' AND destination = ?
 		ORDER BY next_at, id LIMIT 1`
 )

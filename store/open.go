@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -21,6 +22,8 @@ func locate(path string, write bool) (string, error) {
 	}
 	if real, err := filepath.EvalSymlinks(full); err == nil {
 		full = real // the WAL and the lock lie beside the file itself
+	} else if to, failed := os.Readlink(full); failed == nil {
+		return "", fmt.Errorf("%s is a link to %s, which is not there: make the folder and an empty file, or set database to the file itself", full, to)
 	}
 	dir := filepath.Dir(full)
 	switch stat, err := os.Stat(dir); {
@@ -110,12 +113,11 @@ func whatToDo(path string, err error) error {
 	case sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%s: %w: %w: set database to another path, or restore a backup", path, ErrForeign, err)
 	case sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("%s: %w: %w: keep a copy of it and of its -wal file, then restore a backup", path, ErrCorrupt, err)
+		return fmt.Errorf("%s: %w: %w%s", path, ErrCorrupt, err, keepCopy)
 	case sqlite3.SQLITE_BUSY:
 		return fmt.Errorf("%s: %w: another program holds it: find it with fuser", path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
-		return fmt.Errorf("%s: %w: the server's user (uid %d) needs to write the file, its -wal and -shm, and directory %s",
-			path, err, os.Getuid(), dir)
+		return fmt.Errorf("%s: %w: %s needs to write the file, its -wal and -shm, and directory %s", path, err, whoseIs(path), dir)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%s: %w: make room on the disk of %s", path, err, dir)
 	}
@@ -123,7 +125,24 @@ func whatToDo(path string, err error) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnlyDisk) {
-		return fmt.Errorf("%w: the server's user (uid %d) needs to write directory %s", err, os.Getuid(), dir)
+		return fmt.Errorf("%w: %s needs to write directory %s", err, whoseIs(path), dir)
 	}
 	return err
+}
+
+// whoseIs names who runs this, and whose the file is where it is another's: a
+// command is run as the server's user.
+func whoseIs(path string) string {
+	me := os.Getuid()
+	for _, at := range []string{path, filepath.Dir(path)} {
+		about, err := os.Stat(at)
+		if err != nil {
+			continue
+		}
+		if stat, ok := about.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != me {
+			return fmt.Sprintf("this process runs as uid %d, and %s belongs to uid %d: run it as that user or as root, who", me, at, stat.Uid)
+		}
+		break
+	}
+	return fmt.Sprintf("the user of this process (uid %d)", me)
 }

@@ -315,7 +315,7 @@ func TestGateT21SettingsAreReadBack(t *testing.T) {
 	wrong := map[string]string{
 		"busy_timeout": "0", "foreign_keys": "0", "trusted_schema": "1", "cell_size_check": "0", "mmap_size": "65536",
 		"temp_store": "1", "page_size": "", "journal_mode": "DELETE", "synchronous": "NORMAL", "wal_autocheckpoint": "1000",
-		"journal_size_limit": "-1",
+		"journal_size_limit": "-1", "secure_delete": "0",
 	}
 	busy := 2 * time.Second
 	for i, s := range writerSettings(busy) {
@@ -362,5 +362,18 @@ func TestLibcPin(t *testing.T) {
 	ours := list("-f", "{{.Version}}", "modernc.org/libc")
 	if !strings.Contains(string(theirs), "modernc.org/libc "+ours+"\n") {
 		t.Errorf("modernc.org/libc is %s, which is not what modernc.org/sqlite's go.mod names", ours)
+	}
+}
+
+// A link that leads nowhere is told of before anything is made of it.
+func TestADatabaseThatIsALinkToNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "creel.db")
+	must(t, os.Symlink(filepath.Join("volume", "creel.db"), path))
+	if _, err := Open(t.Context(), Options{Path: path}); err == nil || !strings.Contains(err.Error(), "is a link to volume/creel.db, which is not there") {
+		t.Errorf("%v", err)
+	}
+	if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 1 {
+		t.Errorf("%v: left behind %v", err, left)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"creel/event"
 )
@@ -12,18 +13,36 @@ import (
 // order, and everybody outside the store sees its text.
 func TestOneOperationHasOneStoredKey(t *testing.T) {
 	t.Parallel()
-	for name, ownFirst := range map[string]bool{"own first": true, "foreign first": false} {
+	for name, told := range map[string]struct{ ownFirst, restart, known bool }{
+		"own first": {true, false, false}, "foreign first": {false, false, false},
+		"own first, restarted": {true, true, false}, "foreign first, restarted": {false, true, false},
+		"foreign first, own known": {false, false, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sc := newScene(t)
 			text := key("a").String() + "/r"
 			effect := event.Forward{Key: text, Rule: "r", Destination: "app"}
 			order := []string{"a", "b"}
-			if !ownFirst {
+			if !told.ownFirst {
 				order = []string{"b", "a"}
 			}
+			if told.known { // it is there and has done nothing yet
+				sc.receive("a")
+				later := sc.now.Add(time.Hour)
+				w := sc.claim(1)[0]
+				must(t, sc.finish(event.Finish{Seq: w.Seq, Claim: w.Claim, Run: w.Run, State: event.Pending, NextAt: later}).Err)
+			}
 			for i, id := range order {
-				sc.receive(id)
+				if told.known && id == "a" {
+					sc.later(time.Hour)
+				}
+				if told.restart {
+					sc.crash(numbered("boot", i))
+				}
+				if !told.known || id != "a" {
+					sc.receive(id)
+				}
 				w := sc.claim(1)[0]
 				finished := sc.finish(done(w, effect))
 				must(t, finished.Err)

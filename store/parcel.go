@@ -33,8 +33,9 @@ type parcels struct {
 }
 
 type parcel struct {
-	id   int64
-	data []byte
+	id    int64
+	data  []byte
+	alone bool // nobody else's bytes may join it
 }
 
 // parcelMark is a state that the parcels can go back to.
@@ -70,7 +71,7 @@ func (p *parcels) back(m parcelMark) {
 // place tells where the next size bytes will stand.
 func (t *tx) place(size int) (payload int64, at int, err error) {
 	p := &t.c.parcels
-	if n := len(p.list); n > 0 && len(p.list[n-1].data)+size <= parcelBytes {
+	if n := len(p.list); n > 0 && !p.list[n-1].alone && len(p.list[n-1].data)+size <= parcelBytes {
 		return p.list[n-1].id, len(p.list[n-1].data), nil
 	}
 	if p.next == 0 {
@@ -92,7 +93,7 @@ func (t *tx) carry(payload int64, body []byte, header, query string) {
 		p.next++
 		if n < cap(p.list) {
 			p.list = p.list[:n+1] // with the memory that it had
-			p.list[n] = parcel{payload, p.list[n].data[:0]}
+			p.list[n] = parcel{id: payload, data: p.list[n].data[:0]}
 		} else {
 			p.list = append(p.list, parcel{id: payload})
 		}
@@ -100,6 +101,16 @@ func (t *tx) carry(payload int64, body []byte, header, query string) {
 	last := &p.list[len(p.list)-1]
 	last.data = slices.Grow(last.data, len(body)+len(header)+len(query))
 	last.data = append(append(append(last.data, body...), header...), query...)
+}
+
+// carryAlone puts bytes into a row of their own.
+func (t *tx) carryAlone(body []byte, header, query string) (payload int64, err error) {
+	if payload, _, err = t.place(parcelBytes + 1); err != nil {
+		return 0, err
+	}
+	t.carry(payload, body, header, query)
+	t.c.parcels.list[len(t.c.parcels.list)-1].alone = true
+	return payload, nil
 }
 
 // write inserts the parcels of the transaction.

@@ -26,6 +26,9 @@ type unit struct {
 	done func(error)
 	// rows is the unit's weight in the bound of a batch.
 	rows int
+	// lone asks for a transaction that has nothing else in it: what this unit
+	// runs may be interrupted, or may end the transaction.
+	lone bool
 }
 
 // queue holds what waits for the writer. Each priority has its own bound, so
@@ -49,7 +52,8 @@ func (q *queue) put(p priority, u *unit) error {
 		q.mu.Unlock()
 		return ErrClosed
 	}
-	if q.waits[p].len() >= q.max {
+	// Who asks for a lone unit waits for it before the next.
+	if q.waits[p].len() >= q.max && !u.lone {
 		q.mu.Unlock()
 		return event.ErrBusy
 	}
@@ -67,13 +71,15 @@ func (q *queue) ring() { ring(q.wake) }
 // take moves what fits into one batch: intake first, up to maxRows, then work
 // up to as many again, so that neither starves the other. At least one unit
 // of each comes, however heavy. It also tells how many of them are intake,
-// and whether the queue is closed.
-func (q *queue) take(batch []*unit, maxRows int) (_ []*unit, intakes int, closed bool) {
+// which unit comes after the batch in a transaction of its own, if one does, and
+// whether the queue is closed.
+func (q *queue) take(batch []*unit, maxRows int) (_ []*unit, intakes int, lone *unit, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	batch = q.waits[intake].pop(batch, maxRows)
 	intakes = len(batch)
-	return q.waits[work].pop(batch, maxRows), intakes, q.closed
+	batch = q.waits[work].pop(batch, maxRows)
+	return batch, intakes, q.waits[work].popLone(), q.closed
 }
 
 // putBack returns work that did not fit into the time of its batch to the head
@@ -120,18 +126,38 @@ func (f *fifo) push(u *unit) {
 	f.units = append(f.units, u)
 }
 
-// pop appends units to batch until they weigh maxRows.
+// pop appends units to batch until they weigh maxRows, or one has to be alone.
 func (f *fifo) pop(batch []*unit, maxRows int) []*unit {
 	for rows := 0; f.head < len(f.units) && rows < maxRows; f.head++ {
 		u := f.units[f.head]
+		if u.lone {
+			return batch
+		}
 		rows += max(1, u.rows)
 		batch = append(batch, u)
 		f.units[f.head] = nil
 	}
+	f.rewind()
+	return batch
+}
+
+// popLone returns the first unit if it has to be alone, else nil.
+func (f *fifo) popLone() *unit {
+	if f.len() == 0 || !f.units[f.head].lone {
+		return nil
+	}
+	u := f.units[f.head]
+	f.units[f.head] = nil
+	f.head++
+	f.rewind()
+	return u
+}
+
+// rewind uses the memory of an empty queue again.
+func (f *fifo) rewind() {
 	if f.head == len(f.units) {
 		f.units, f.head = f.units[:0], 0
 	}
-	return batch
 }
 
 func (f *fifo) unshift(units []*unit) {

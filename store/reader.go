@@ -27,6 +27,7 @@ const (
 type Reader struct {
 	db         *sql.DB
 	path       string
+	search     searchBounds
 	mu         sync.Mutex
 	statements map[string]*sql.Stmt
 }
@@ -69,7 +70,7 @@ func newReader(ctx context.Context, path string, busy time.Duration, extra ...st
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open a reading connection: %w", err), db.Close())
 	}
-	return &Reader{db: db, path: path, statements: map[string]*sql.Stmt{}}, nil
+	return &Reader{db: db, path: path, search: usualSearch(), statements: map[string]*sql.Stmt{}}, nil
 }
 
 // Close closes the pool.

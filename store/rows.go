@@ -13,7 +13,8 @@ import (
 // eventColumns are read by eventOf, in this order.
 const eventColumns = `event.seq, event.source, event.account, event.id, event.long_id,
 	event.type, event.object, event.version, event.state, event.error, event.run, event.attempts,
-	event.duplicates, event.origin, event.received_at, event.duplicate_at, event.next_at, event.finished_at`
+	event.duplicates, event.origin, event.received_at, event.duplicate_at, event.next_at, event.finished_at,
+	event.lane, event.lane_skip, event.waits, event.passes`
 
 // workColumns are eventColumns and what a claimed event carries besides, read
 // by workOf.
@@ -25,7 +26,7 @@ const locationColumns = `event.part, event.payload, event.body_at, event.body_si
 // deliveryColumns are read by deliveryOf, in this order.
 const deliveryColumns = `delivery.id, delivery.event, delivery.rule, delivery.key, delivery.long_key,
 	delivery.destination, delivery.state, delivery.run, delivery.attempts, delivery.tries,
-	delivery.status, delivery.error, delivery.created_at, delivery.next_at, delivery.finished_at`
+	delivery.status, delivery.error, delivery.created_at, delivery.next_at, delivery.finished_at, delivery.target`
 
 func eventOf(r row) event.Event {
 	return event.Event{
@@ -45,13 +46,17 @@ func eventOf(r row) event.Event {
 		DuplicateAt: timeOf(r, 15),
 		NextAt:      timeOf(r, 16),
 		FinishedAt:  timeOf(r, 17),
+		Lane:        r.text(18),
+		LaneSkip:    r.bool(19),
+		Waits:       r.bool(20),
+		Passes:      r.bool(21),
 	}
 }
 
 // workOf reads workColumns; the payload itself is still to be read.
 func workOf(r row) (event.Work, location) {
-	work := event.Work{Event: eventOf(r), Claim: event.Claim(r.text(18))}
-	l := locationOf(r, 19)
+	work := event.Work{Event: eventOf(r), Claim: event.Claim(r.text(22))}
+	l := locationOf(r, 23)
 	work.Part = l.part
 	return work, l
 }
@@ -73,6 +78,10 @@ func deliveryOf(r row) event.Delivery {
 		Error:       r.text(11),
 		CreatedAt:   timeOf(r, 12),
 		FinishedAt:  timeOf(r, 14),
+		Target:      r.text(15),
+	}
+	if d.EventSeq == 0 {
+		d.Alert, _ = alertOf(d.Key)
 	}
 	if d.State == event.DeliveryReady {
 		d.NextAt = timeOf(r, 13)

@@ -10,7 +10,8 @@ import (
 // of rules: a bound, because no index has them.
 const knownRows = 10_000
 
-const sqlKnownRules = `SELECT DISTINCT rule FROM (SELECT rule FROM delivery ORDER BY id DESC LIMIT ?) ORDER BY rule`
+const sqlKnownRules = `SELECT DISTINCT rule FROM (SELECT rule FROM delivery ORDER BY id DESC LIMIT ?)
+	WHERE rule <> '' ORDER BY rule` // an alert is of none
 
 // KnownRules names, in order, the rules that the newest deliveries came from.
 // A rule's name is its identity, so one that the configuration no longer has

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -109,9 +110,10 @@ func (sc *scene) finish(f event.Finish) event.Finished {
 func done(w event.Work, effects ...event.Effect) event.Finish {
 	f := event.Finish{Seq: w.Seq, Claim: w.Claim, Run: w.Run, State: event.Done, Effects: effects}
 	for _, e := range effects {
-		if fw, ok := e.(event.Forward); ok {
-			f.Verdicts = append(f.Verdicts, event.Verdict{Seq: w.Seq, Run: w.Run, Rule: fw.Rule, Decision: event.Applied})
+		if slices.ContainsFunc(f.Verdicts, func(v event.Verdict) bool { return v.Rule == e.RuleName() }) {
+			continue
 		}
+		f.Verdicts = append(f.Verdicts, event.Verdict{Seq: w.Seq, Run: w.Run, Rule: e.RuleName(), Decision: event.Applied})
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -31,67 +32,190 @@ func bounds(p event.Page) (before int64, limit int) {
 	return before, min(limit, maxPage)
 }
 
+const ofItsEvent = " CROSS JOIN event ON event.seq = delivery.event"
+
 // branch is one way to reach selected events: a FROM and WHERE clause that an
 // index serves in the order of seq. The dead letters have two: dead events,
 // and events with a dead delivery.
 type branch struct {
 	from, where string
+	over, base  string // the index alone, and what its rows have in common
 	seq         string // the column that orders it
+	args        []any  // of where
+	filtered    bool   // it passes over rows that are not meant
 }
 
-// branches gives the ways to reach what a selector's state asks for.
-func branches(state event.State) []branch {
-	const table = "event"
-	switch state {
-	case "":
-		return []branch{{table, "1", "event.seq"}}
-	case event.Done:
-		return []branch{{table, "event.state = 'done'", "event.seq"}}
-	}
-	open := branch{table + " INDEXED BY event_open", "event.state <> 'done' AND event.state = " + literal(string(state)), "event.seq"}
-	if state != event.Dead {
-		return []branch{open}
-	}
-	return []branch{open, {
-		"delivery INDEXED BY delivery_dead CROSS JOIN event ON event.seq = delivery.event",
-		"delivery.state = 'dead' AND event.state <> 'dead'", "delivery.event",
-	}}
+// and narrows a branch.
+func (b *branch) and(condition string, args ...any) {
+	b.where += " AND " + condition
+	b.args = append(b.args, args...)
+	b.filtered = true
 }
 
-// conditions are a selector's filters, less its keys and its state.
-func conditions(s event.Selector) (where string, args []any) {
-	var b strings.Builder
-	add := func(condition string, arg any) {
-		b.WriteString(" AND " + condition)
-		args = append(args, arg)
+// reaching makes a branch over an index, with a join behind it where there is
+// one.
+func reaching(over, join, base, seq string) branch {
+	return branch{from: over + join, where: base, over: over, base: base, seq: seq}
+}
+
+// loose is where a branch reads from when its row is known: by that.
+func (b *branch) loose() string {
+	table, _, join := strings.Cut(b.from, " CROSS JOIN ")
+	if !join {
+		return "event"
 	}
-	if s.Source != "" {
-		// The unique index would find them in the order of their ids.
-		add("+event.source = ?", s.Source)
+	if table, _, _ = strings.Cut(table, " "); table == "delivery" {
+		return "delivery INDEXED BY delivery_event CROSS JOIN event ON event.seq = delivery.event"
 	}
-	if s.Account != "" {
-		add("event.account = ?", s.Account)
+	return b.from
+}
+
+// deadOnly tells whether a selector means dead letters alone.
+func deadOnly(s event.Selector) bool { return s.State == event.Dead || s.Failure != 0 || s.Kind != "" }
+
+// branches gives the ways to reach what a selector means, less its keys. Two of
+// them may reach the same event.
+func branches(s event.Selector) []branch {
+	var list []branch
+	switch {
+	case deadOnly(s):
+		list = deadBranches(s)
+	case s.State == "":
+		list = []branch{reaching("event", "", "1", "event.seq")}
+	case s.State == event.Done:
+		list = []branch{reaching("event", "", "event.state = 'done'", "event.seq")}
+		list[0].filtered = true
+	default:
+		list = []branch{reaching("event INDEXED BY event_open", "", "event.state <> 'done' AND event.state = "+literal(string(s.State)), "event.seq")}
 	}
-	if s.Type != "" {
-		add("event.type GLOB ?", glob(s.Type))
+	for i := range list {
+		if !deadOnly(s) {
+			list[i].ofDeliveries(s)
+		}
+		list[i].conditions(s)
 	}
-	if s.Object != "" {
-		add("event.object = ?", s.Object)
+	return list
+}
+
+// deadBranches are the dead events, and the events of dead deliveries. What a
+// selector says about the failure is said about the dead letter itself.
+func deadBranches(s event.Selector) (list []branch) {
+	if s.State != "" && s.State != event.Dead {
+		return nil // of another state, and dead
 	}
-	if s.Destination != "" {
-		add("EXISTS (SELECT 1 FROM delivery AS d WHERE d.event = event.seq AND d.destination = ?)", s.Destination)
+	if s.Destination == "" && s.Kind != event.FailedDelivery {
+		b := reaching("event INDEXED BY event_open", "", "event.state <> 'done' AND event.state = 'dead'", "event.seq")
+		b.ofDeath("event", s)
+		list = append(list, b)
+	}
+	if s.Kind != event.FailedEvent {
+		b := reaching("delivery INDEXED BY delivery_dead", ofItsEvent, "delivery.state = 'dead'", "delivery.event")
+		b.ofDeath("delivery", s)
+		if s.Destination != "" {
+			b.and("delivery.destination = ?", s.Destination)
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// ofDeath narrows a branch of dead letters by how and when they died.
+func (b *branch) ofDeath(table string, s event.Selector) {
+	if s.Failure != 0 {
+		b.and("+"+table+".failure = ?", s.Failure)
 	}
 	if s.Error != "" {
-		b.WriteString(" AND (instr(event.error, ?) > 0 OR EXISTS (SELECT 1 FROM delivery AS d WHERE d.event = event.seq AND instr(d.error, ?) > 0))")
-		args = append(args, s.Error, s.Error)
+		b.and("instr("+table+".error, ?) > 0", s.Error)
+	}
+	if !s.DeadBy.IsZero() {
+		b.and("+"+table+".finished_at <= ?", s.DeadBy.UnixMilli())
+	}
+}
+
+// openFor reaches the events with a delivery to a destination that is neither
+// sent nor in flight.
+func openFor(destination string) branch {
+	b := reaching("delivery INDEXED BY delivery_open", ofItsEvent, "delivery.state <> 'sent'", "delivery.event")
+	b.and("delivery.destination = ? AND delivery.state IN ('ready', 'waiting', 'in_doubt', 'dead')", destination)
+	return b
+}
+
+// reach gives the ways to reach what an action selects.
+func reach(a event.Action) []branch {
+	if a.Kind != event.ActionDiscard || a.Target == "" {
+		return branches(a.Selector)
+	}
+	if deadOnly(a.Selector) {
+		s := a.Selector
+		s.Destination = a.Target
+		return branches(s)
+	}
+	b := openFor(a.Target)
+	b.ofDeliveries(a.Selector)
+	b.conditions(a.Selector)
+	return []branch{b}
+}
+
+// ofDeliveries narrows a branch of events of any state by their deliveries.
+func (b *branch) ofDeliveries(s event.Selector) {
+	if s.Destination != "" {
+		b.and("EXISTS (SELECT 1 FROM delivery AS d WHERE d.event = event.seq AND d.destination = ?)", s.Destination)
+	}
+	if s.Error != "" {
+		b.and("(instr(event.error, ?) > 0 OR EXISTS (SELECT 1 FROM delivery AS d WHERE d.event = event.seq AND instr(d.error, ?) > 0))",
+			s.Error, s.Error)
+	}
+}
+
+// conditions narrows a branch by what a selector says about the event itself.
+// A plus keeps SQLite from an index that has another order than the branch.
+func (b *branch) conditions(s event.Selector) {
+	if s.Source != "" {
+		b.and("+event.source = ?", s.Source)
+	}
+	if s.Account != "" {
+		b.and("+event.account = ?", s.Account)
+	}
+	if s.Type != "" {
+		b.and("event.type GLOB ?", glob(s.Type))
+	}
+	if s.Object != "" {
+		object, _ := event.Fold(s.Object)
+		b.and("event.object = ?", object)
+	}
+	if s.ID != "" {
+		id, _ := event.Fold(s.ID)
+		b.and("+event.id >= ? AND +event.id < ?", id, behind(id))
+	}
+	if s.Word != "" {
+		word, _ := event.Fold(s.Word)
+		end := behind(word)
+		b.and("(+event.id >= ? AND +event.id < ? OR event.object >= ? AND event.object < ?)", word, end, word, end)
+	}
+	for _, m := range s.Index {
+		b.and("EXISTS (SELECT 1 FROM event_index AS x WHERE x.event = event.seq AND x.field = ? AND x.value = ?)", m.Field, m.Value)
 	}
 	if !s.Since.IsZero() {
-		add("event.received_at >= ?", s.Since.UnixMilli())
+		b.and("event.received_at >= ?", s.Since.UnixMilli())
 	}
 	if !s.Until.IsZero() {
-		add("event.received_at < ?", s.Until.UnixMilli())
+		b.and("event.received_at < ?", s.Until.UnixMilli())
 	}
-	return b.String(), args
+	if s.Newest > 0 {
+		b.and(b.seq+" <= ?", s.Newest)
+	}
+}
+
+// behind is the least text behind all that begin with another.
+func behind(start string) string {
+	end := []byte(start)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] < 0xff {
+			end[i]++
+			return string(end[:i+1])
+		}
+	}
+	return "\xff\xff\xff\xff"
 }
 
 // glob takes the brackets of SQLite's GLOB away: "*" and "?" alone are ours.
@@ -104,34 +228,36 @@ type pick struct {
 	run int
 }
 
-// pick reads the events that a selector means now, in the order of receipt.
-func (r *Reader) pick(ctx context.Context, s event.Selector) ([]pick, error) {
+// candidate is a pick with what gives it its place.
+type candidate struct {
+	pick
+	lane, rank string
+}
+
+// pick reads the events that an action means now, in the order of receipt but
+// for those of one lane, which keep its order.
+func (r *Reader) pick(ctx context.Context, a event.Action) ([]pick, error) {
+	s := a.Selector
 	if len(s.Keys) > 0 {
 		events, err := r.byKeys(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		picks := make([]pick, len(events))
+		picks := make([]candidate, len(events))
 		for i, e := range events {
-			picks[i] = pick{e.Seq, e.Run}
+			picks[i] = candidate{pick: pick{e.Seq, cmp.Or(s.Run, e.Run)}, lane: e.Lane}
+			picks[i].rank, _ = event.Rank(e.Version)
 		}
 		return ordered(picks), nil
 	}
-	var picks []pick
-	where, args := conditions(s)
-	for _, b := range branches(s.State) {
-		query := "SELECT DISTINCT event.seq, event.run FROM " + b.from + " WHERE " + b.where + where +
-			" AND " + b.seq + " > ? ORDER BY " + b.seq + " LIMIT ?"
-		after := int64(0)
-		for n := pickPage; n == pickPage; {
-			n = 0
-			err := r.list(ctx, query, append(slices.Clone(args), after, pickPage), func(r row) error {
-				n++
-				after = r.int64(0)
-				picks = append(picks, pick{after, r.int(1)})
-				return nil
-			})
-			if err != nil {
+	stretches, err := r.stretches(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("select events: %w", err)
+	}
+	var picks []candidate
+	for _, b := range reach(a) {
+		for _, stretch := range stretches {
+			if picks, err = r.pickIn(ctx, b, stretch, picks); err != nil {
 				return nil, fmt.Errorf("select events: %w", err)
 			}
 		}
@@ -139,21 +265,64 @@ func (r *Reader) pick(ctx context.Context, s event.Selector) ([]pick, error) {
 	return ordered(picks), nil
 }
 
-func ordered(picks []pick) []pick {
-	slices.SortFunc(picks, func(a, b pick) int { return int(a.seq - b.seq) })
-	return slices.CompactFunc(picks, func(a, b pick) bool { return a.seq == b.seq })
+// pickIn reads what a branch reaches in a stretch of the inbox.
+func (r *Reader) pickIn(ctx context.Context, b branch, in span, picks []candidate) ([]candidate, error) {
+	query := "SELECT DISTINCT event.seq, event.run, event.lane, event.rank FROM " + b.from + " WHERE " + b.where +
+		" AND " + b.seq + " > ? AND " + b.seq + " <= ? ORDER BY " + b.seq + " LIMIT ?"
+	after := in.from - 1
+	for n := pickPage; n == pickPage; {
+		n = 0
+		err := r.list(ctx, query, slices.Concat(b.args, []any{after, in.to, pickPage}), func(r row) error {
+			n++
+			after = r.int64(0)
+			c := candidate{pick: pick{after, r.int(1)}}
+			if c.lane = r.text(2); c.lane != "" {
+				c.rank = r.text(3)
+			}
+			picks = append(picks, c)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return picks, nil
+}
+
+func ordered(all []candidate) []pick {
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.seq, b.seq) })
+	all = slices.CompactFunc(all, func(a, b candidate) bool { return a.seq == b.seq })
+	places := map[string][]int{}
+	for i := range all {
+		if lane := all[i].lane; lane != "" {
+			places[lane] = append(places[lane], i)
+		}
+	}
+	picks := make([]pick, len(all))
+	for i := range all {
+		picks[i] = all[i].pick
+	}
+	// The members of a lane share its places among them in their order.
+	for _, own := range places {
+		members := slices.Clone(own)
+		slices.SortStableFunc(members, func(a, b int) int { return cmp.Compare(all[a].rank, all[b].rank) })
+		for i, place := range own {
+			picks[place] = all[members[i]].pick
+		}
+	}
+	return picks
 }
 
 var errSelection = errors.New("the stored selection can not be read")
 
-// freeze writes a selection as small numbers: the distances between its
-// sequences, and the runs. A hundred thousand events take some 200 kB, in one
+// freeze writes a selection as small numbers: the steps between its sequences,
+// and the runs. A hundred thousand events take some 200 kB, in one
 // row.
 func freeze(picks []pick) []byte {
 	out := make([]byte, 0, 2*len(picks)+8)
 	last := int64(0)
 	for _, p := range picks {
-		out = binary.AppendUvarint(out, uint64(p.seq-last))
+		out = binary.AppendVarint(out, p.seq-last)
 		out = binary.AppendUvarint(out, uint64(p.run))
 		last = p.seq
 	}
@@ -165,7 +334,7 @@ func thaw(frozen []byte) ([]pick, error) {
 	picks := make([]pick, 0, len(frozen)/2)
 	last := int64(0)
 	for len(frozen) > 0 {
-		step, n := binary.Uvarint(frozen)
+		step, n := binary.Varint(frozen)
 		if n <= 0 {
 			return nil, errSelection
 		}
@@ -173,7 +342,7 @@ func thaw(frozen []byte) ([]pick, error) {
 		if m <= 0 {
 			return nil, errSelection
 		}
-		last += int64(step)
+		last += step
 		picks = append(picks, pick{last, int(run)})
 		frozen = frozen[n+m:]
 	}

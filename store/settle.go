@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"creel/event"
@@ -16,9 +17,8 @@ const (
 		WHERE seq = ? AND state = 'claimed' AND claim = ?`
 	sqlEventOver = `UPDATE event SET state = ?, claim = NULL, finished_at = ?, error = ?, alone = 0
 		WHERE seq = ? AND state = 'claimed' AND claim = ?`
-	sqlUnspend   = `UPDATE event SET attempts = attempts - 1 WHERE seq = ?`
-	sqlEventDied = `UPDATE event SET revivable = 1, incident = ? WHERE seq = ?`
-	sqlKeyOf     = `SELECT source, account, id FROM event WHERE seq = ?`
+	sqlUnspend = `UPDATE event SET attempts = attempts - 1 WHERE seq = ?`
+	sqlKeyOf   = `SELECT source, account, id FROM event WHERE seq = ?`
 
 	// A run that is tried again says more than its last try did.
 	sqlVerdict = `INSERT INTO verdict (event, run, rule, decision, reason, at) VALUES (?,?,?,?,?,?)
@@ -36,9 +36,14 @@ type settlement struct {
 	now      time.Time
 	at       int64
 	finishes []event.Finish
-	tokens   []event.Claim // for deliveries that are born claimed
+	effects  []application // of each finish
 	max      int
 	token    event.Claim
+	lone     int // finishes with statements of the owner's
+	// hopeful is a run without a savepoint around each finish: one costs a copy
+	// of every page that the finish touches, and few finishes have anything to
+	// take back. Where one has, the batch is rolled back and runs again.
+	hopeful bool
 
 	// What the last run came to; a rerun writes it anew.
 	finished []event.Finished
@@ -59,23 +64,30 @@ type settlement struct {
 func (s *Store) Settle(ctx context.Context, now time.Time, finishes []event.Finish, max int) ([]event.Finished, []event.Work, error) {
 	st := &settlement{
 		store: s, now: now, at: now.UnixMilli(), finishes: finishes, max: max,
-		token: s.desk.token(), tokens: make([]event.Claim, len(finishes)),
+		token: s.desk.token(), effects: make([]application, len(finishes)),
 		finished: make([]event.Finished, len(finishes)),
 	}
 	for i := range finishes {
-		for _, e := range finishes[i].Effects {
-			if f, ok := e.(event.Forward); ok && f.Claimed && st.tokens[i] == "" {
-				st.tokens[i] = s.desk.token()
-			}
+		st.effects[i] = s.prepare(&finishes[i], st.at)
+		if hasOwn(&finishes[i]) {
+			st.lone++
 		}
 	}
 	ctx = context.WithoutCancel(ctx)
+	st.hopeful = !s.desk.objections.lately()
 	err := s.write(ctx, work, 4*len(finishes)+max, st.run)
+	if errors.Is(err, errHope) { // it was alone in its batch
+		err = s.write(ctx, work, 4*len(finishes)+max, st.run)
+	}
+	st.hopeful = false
 	if err != nil && !errors.Is(err, event.ErrUnavailable) && !errors.Is(err, event.ErrBusy) && len(finishes) > 0 {
 		err = st.oneByOne(ctx)
 	}
+	if err == nil && st.lone > 0 {
+		err = st.settleLone(ctx)
+	}
 	if err != nil {
-		s.lose(err, append(st.tokens, st.token)...)
+		st.lose(err)
 		for i := range st.finished {
 			st.finished[i] = event.Finished{Err: err}
 		}
@@ -83,6 +95,14 @@ func (s *Store) Settle(ctx context.Context, now time.Time, finishes []event.Fini
 	}
 	st.wake()
 	return st.finished, st.works, nil
+}
+
+// lose gives up the claims of a batch that may be stored all the same.
+func (st *settlement) lose(err error) {
+	st.store.lose(err, st.token)
+	for i := range st.effects {
+		st.store.lose(err, st.effects[i].token)
+	}
 }
 
 // run does all of the batch in the writer's transaction.
@@ -93,9 +113,15 @@ func (s *Store) Settle(ctx context.Context, now time.Time, finishes []event.Fini
 func (st *settlement) run(t *tx) error {
 	st.due, st.shipping = false, false
 	for i := range st.finishes {
-		if err := st.finish(t, i); err != nil {
+		if st.lone > 0 && hasOwn(&st.finishes[i]) {
+			continue
+		}
+		if err := st.finishInLane(t, i); err != nil {
 			return err
 		}
+	}
+	if st.lone > 0 { // what they leave can be claimed too
+		return nil
 	}
 	return st.claim(t)
 }
@@ -104,13 +130,19 @@ func (st *settlement) run(t *tx) error {
 // them failed: it hurts itself only.
 func (st *settlement) oneByOne(ctx context.Context) error {
 	for i := range st.finishes {
-		err := st.store.write(ctx, work, 4, func(t *tx) error { return st.finish(t, i) })
+		if st.lone > 0 && hasOwn(&st.finishes[i]) {
+			continue
+		}
+		err := st.store.write(ctx, work, 4, func(t *tx) error { return st.finishInLane(t, i) })
 		if errors.Is(err, event.ErrUnavailable) || errors.Is(err, event.ErrBusy) {
 			return err
 		}
 		if err != nil {
 			st.finished[i] = event.Finished{Err: err}
 		}
+	}
+	if st.lone > 0 {
+		return nil
 	}
 	return st.store.write(ctx, work, st.max, st.claim)
 }
@@ -133,9 +165,9 @@ func (st *settlement) finish(t *tx, i int) error {
 		out.Err = err
 		return nil
 	}
-	// With more than one effect a mismatch has something to undo.
-	several := len(f.Effects) > 1
-	if several {
+	effects := &st.effects[i]
+	undo := effects.undoes()
+	if undo && !st.hopeful {
 		if _, err := t.exec(sqlMark); err != nil {
 			return err
 		}
@@ -146,33 +178,75 @@ func (st *settlement) finish(t *tx, i int) error {
 	}
 	if !held {
 		out.Err = fmt.Errorf("event %d: %w", f.Seq, event.ErrClaimLost)
-		return keep(t, several)
+		return st.keep(t, undo)
 	}
-	verdicts, err := st.apply(t, i)
-	if mismatch := (*mismatchError)(nil); errors.As(err, &mismatch) {
-		if several {
-			if _, err := t.exec(sqlUndo); err != nil {
-				return err
-			}
-			if _, err := st.move(t, f); err != nil {
-				return err
-			}
+	verdicts, err := effects.run(t)
+	if no := (*objection)(nil); err != nil && errors.As(err, &no) {
+		st.store.desk.objections.met()
+		if undo && st.hopeful {
+			st.hopeful = false
+			return errHope
 		}
-		verdicts, err = st.refuse(t, f, mismatch)
-		*out = event.Finished{Err: mismatch}
+		out.Err = no
+		verdicts, err = st.object(t, i, no, undo)
 	}
 	if err != nil {
 		return err
+	}
+	if out.Err == nil {
+		out.Shipments = effects.shipments
+		st.shipping = st.shipping || effects.shipping
 	}
 	if err := saveVerdicts(t, f, verdicts, st.at); err != nil {
 		return err
 	}
 	out.Verdicts = verdicts
-	return keep(t, several)
+	return st.keep(t, undo)
 }
 
-func keep(t *tx, several bool) error {
-	if !several {
+// errHope ends a hopeful run that has something to take back: its next one
+// is careful.
+var errHope = errors.New("a finish has to be taken back")
+
+// objections remembers for a while that there was one, so that finishes which
+// keep being refused do not make every batch run twice.
+type objections struct{ left atomic.Int32 }
+
+// carefulFor is how many batches are careful after an objection.
+const carefulFor = 64
+
+func (o *objections) met() { o.left.Store(carefulFor) }
+
+func (o *objections) lately() bool {
+	if o.left.Load() <= 0 {
+		return false
+	}
+	o.left.Add(-1)
+	return true
+}
+
+// object takes back what a finish did before it met an objection. Either the
+// event keeps its claim, or it is dead.
+func (st *settlement) object(t *tx, i int, o *objection, undo bool) ([]event.Verdict, error) {
+	f := &st.finishes[i]
+	if undo {
+		if _, err := t.exec(sqlUndo); err != nil {
+			return nil, err
+		}
+	}
+	if o.waits() {
+		return nil, nil
+	}
+	if undo {
+		if _, err := st.move(t, f); err != nil {
+			return nil, err
+		}
+	}
+	return st.refuse(t, i, o)
+}
+
+func (st *settlement) keep(t *tx, marked bool) error {
+	if !marked || st.hopeful {
 		return nil
 	}
 	_, err := t.exec(sqlKeep)
@@ -238,25 +312,21 @@ func (st *settlement) die(t *tx, seq int64, i *event.Incident) error {
 		}
 		id = raised
 	}
-	if _, err := t.exec(sqlEventDied, id, seq); err != nil {
-		return fmt.Errorf("mark death of event %d: %w", seq, err)
-	}
-	return nil
+	return eventFailed(t, st.at, seq, id, true)
 }
 
-// refuse makes the event dead because a business key of its effects names
-// another operation. None of its effects is stored.
-func (st *settlement) refuse(t *tx, f *event.Finish, m *mismatchError) ([]event.Verdict, error) {
+// refuse makes the event dead because one of its effects can not be applied.
+// None of its effects is stored.
+func (st *settlement) refuse(t *tx, i int, o *objection) ([]event.Verdict, error) {
+	f := &st.finishes[i]
 	const sqlRefuse = `UPDATE event SET state = 'dead', finished_at = ?, error = ?, claim = NULL, next_at = NULL WHERE seq = ?`
-	if _, err := t.exec(sqlRefuse, st.at, m.Error(), f.Seq); err != nil {
+	if _, err := t.exec(sqlRefuse, st.at, o.Error(), f.Seq); err != nil {
 		return nil, fmt.Errorf("refuse event %d: %w", f.Seq, err)
 	}
 	err := st.die(t, f.Seq, &event.Incident{
-		Cause:   event.CauseDeadEvent,
-		Subject: m.rule,
-		Detail:  m.Error() + ". Give the rule a key that names one operation, then replay the event.",
+		Cause: event.CauseDeadEvent, Subject: o.rule, Detail: o.detail(st.effects[i].of),
 	})
-	return []event.Verdict{{Seq: f.Seq, Run: f.Run, Rule: m.rule, Decision: event.Failed, Reason: m.Error(), At: st.now}}, err
+	return []event.Verdict{{Seq: f.Seq, Run: f.Run, Rule: o.rule, Decision: event.Failed, Reason: o.Error(), At: st.now}}, err
 }
 
 func saveVerdicts(t *tx, f *event.Finish, verdicts []event.Verdict, now int64) error {

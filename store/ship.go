@@ -79,7 +79,7 @@ func (s *Store) Ship(ctx context.Context, now time.Time, finishes []event.Delive
 func (sh *shipping) run(t *tx) error {
 	sh.due = false
 	for i := range sh.finishes {
-		if err := sh.finish(t, i); err != nil {
+		if err := sh.finishInLane(t, i); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (sh *shipping) run(t *tx) error {
 // them failed: it hurts itself only.
 func (sh *shipping) oneByOne(ctx context.Context) error {
 	for i := range sh.finishes {
-		err := sh.store.write(ctx, work, 2, func(t *tx) error { return sh.finish(t, i) })
+		err := sh.store.write(ctx, work, 2, func(t *tx) error { return sh.finishInLane(t, i) })
 		if errors.Is(err, event.ErrUnavailable) || errors.Is(err, event.ErrBusy) {
 			return err
 		}
@@ -117,10 +117,13 @@ func (sh *shipping) finish(t *tx, i int) error {
 		return nil
 	}
 	if f.Release {
-		return nil
+		return landed(t, sh.at, f.ID, f.Alert)
 	}
 	if err := insertAttempt(t, f.ID, &f.Attempt); err != nil {
 		return err
+	}
+	if f.Alert != 0 {
+		return landed(t, sh.at, f.ID, f.Alert)
 	}
 	if f.State == event.DeliveryDead {
 		return sh.die(t, f)
@@ -166,10 +169,7 @@ func (sh *shipping) die(t *tx, f *event.DeliveryFinish) error {
 			return fmt.Errorf("mark death of delivery %d: %w", f.ID, err)
 		}
 	}
-	if _, err := t.exec(sqlMayRevive, f.ID); err != nil {
-		return fmt.Errorf("mark event of dead delivery %d: %w", f.ID, err)
-	}
-	return nil
+	return deliveryFailed(t, sh.at, f.ID)
 }
 
 func insertAttempt(t *tx, delivery int64, a *event.Attempt) error {

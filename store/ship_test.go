@@ -194,8 +194,8 @@ func TestClaimsGoPerEnabledDestination(t *testing.T) {
 		want(t, string(state)+": claimed", claim(false), 0)
 		sc.later(-2 * time.Hour)
 	}
-	if i := sc.open1(event.CauseDestinationDown, "app"); i == nil || i.Count != 2 {
-		t.Errorf("incident %v, want one with a count of 2", i)
+	if i := sc.open1(event.CauseDestinationDown, "app"); i == nil || i.Count != 1 {
+		t.Errorf("incident %v, want one, for one outage", i)
 	}
 	_, err := sc.Pause(ctx, sc.now, event.Action{Actor: "ann", Target: "app", Reason: "upgrade"})
 	must(t, err)
@@ -248,8 +248,8 @@ func TestDeadDeliveriesEscalateTheOutage(t *testing.T) {
 	if sc.open1(event.CauseDeadDelivery, "app") != nil {
 		t.Error("a second incident for one outage")
 	}
-	if i := sc.open1(event.CauseDestinationDown, "app"); i == nil || i.Count != 3 {
-		t.Errorf("outage %v, want a count of 3", i)
+	if i := sc.open1(event.CauseDestinationDown, "app"); i == nil || i.Dead != 2 {
+		t.Errorf("outage %v, want 2 dead", i)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestRecoverDeliveriesInFlight(t *testing.T) {
 		lost := sc.send(1)[0]
 		sc.later(time.Minute)
 		sc.crash("boot2")
-		got, err := sc.Recover(context.Background(), sc.now, func(d string) bool {
+		got, err := sc.Recover(context.Background(), sc.now, func(d string, _ int) bool {
 			want(t, "asked about", d, "app")
 			return review
 		})
@@ -272,7 +272,7 @@ func TestRecoverDeliveriesInFlight(t *testing.T) {
 		want(t, "attempts listed", len(d.Attempts), 1)
 		want(t, "outcome", d.Attempts[0].Outcome, event.Unknown)
 		want(t, "start", d.Attempts[0].Start, start)
-		want(t, "spent", d.Attempts[0].Spent, true)
+		want(t, "spent", d.Attempts[0].Spent, review)
 		errs, _ := sc.ship([]event.DeliveryFinish{outcome(lost, event.DeliverySent)})
 		if !errors.Is(errs[0], event.ErrClaimLost) {
 			t.Errorf("the dead boot's finish: %v, want ErrClaimLost", errs[0])
@@ -287,7 +287,8 @@ func TestRecoverDeliveriesInFlight(t *testing.T) {
 		s := sc.send(1)
 		want(t, "claimed", len(s), 1)
 		want(t, "the same delivery", s[0].ID, lost.ID)
-		want(t, "attempts", s[0].Attempts, 2)
+		want(t, "attempts", s[0].Attempts, 1)
+		want(t, "tries", s[0].Tries, 2)
 		errs, _ = sc.ship([]event.DeliveryFinish{outcome(s[0], event.DeliverySent)})
 		must(t, errs[0])
 	}

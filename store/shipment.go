@@ -27,12 +27,15 @@ const (
 
 	sqlClaimDue = `UPDATE delivery SET state = 'sending', claim = ?4, next_at = ?2,
 		attempts = attempts + 1, tries = tries + 1, probe = 0
-		WHERE id IN (SELECT id` + dueDelivery + `) RETURNING ` + deliveryColumns
+		WHERE id IN (SELECT id` + dueDelivery + `) RETURNING ` + deliveryColumns + `, delivery.message`
 	sqlClaimProbe = `UPDATE delivery SET state = 'sending', claim = ?4, next_at = ?2,
 		tries = tries + 1, probe = 1
-		WHERE id IN (SELECT id` + probeDelivery + `) RETURNING ` + deliveryColumns
+		WHERE id IN (SELECT id` + probeDelivery + `) RETURNING ` + deliveryColumns + `, delivery.message`
 
-	sqlShipmentEvent = `SELECT source, account, id, type, received_at, ` + locationColumns + ` FROM event WHERE seq = ?`
+	// The attempts of one run are a few rows in the order of their key.
+	sqlDoubts = `SELECT count(*) FROM attempt WHERE delivery = ? AND run = ? AND outcome = 'unknown'`
+
+	sqlShipmentEvent = `SELECT source, account, id, type, received_at, object, version, long_id, ` + locationColumns + ` FROM event WHERE seq = ?`
 )
 
 // claimShipments takes due deliveries of one destination, oldest due first,
@@ -55,7 +58,7 @@ func claimShipments(t *tx, now int64, c event.ShipmentClaim, token event.Claim, 
 	}
 	shipments := make([]event.Shipment, 0, n)
 	err := t.query(query, []any{c.Destination, now, n, string(token)}, func(r row) error {
-		shipments = append(shipments, event.Shipment{Delivery: deliveryOf(r), Claim: token, Probe: c.Probe})
+		shipments = append(shipments, event.Shipment{Delivery: deliveryOf(r), Message: r.text(16), Claim: token, Probe: c.Probe})
 		return nil
 	})
 	if err != nil {
@@ -63,7 +66,7 @@ func claimShipments(t *tx, now int64, c event.ShipmentClaim, token event.Claim, 
 	}
 	shared := payloadCache{t: t}
 	for i := range shipments {
-		if err := fill(t, &shared, &shipments[i]); err != nil {
+		if err := fill(t, now, &shared, &shipments[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -89,18 +92,39 @@ func weigh(t *tx, now int64, c event.ShipmentClaim, budget *int64) (n int, err e
 }
 
 // fill reads the event of a shipment and what it carried.
-func fill(t *tx, shared *payloadCache, s *event.Shipment) error {
+func fill(t *tx, now int64, shared *payloadCache, s *event.Shipment) error {
+	if s.Alert != 0 {
+		return fillAlert(t, now, s)
+	}
 	var place location
 	err := t.query(sqlShipmentEvent, []any{s.EventSeq}, func(r row) error {
 		s.Event = keyOf(r, 0)
 		s.Type, s.ReceivedAt = r.text(3), timeOf(r, 4)
-		place = locationOf(r, 5)
+		s.Object, s.Version, s.LongID = r.text(5), r.text(6), r.text(7)
+		place = locationOf(r, 8)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("read event of delivery %d: %w", s.ID, err)
 	}
 	s.Key, s.LongKey = showKey(s.Key, s.LongKey, s.Event)
+	if s.Message != "" && s.Tries > 1 {
+		if s.Doubts, err = doubts(t, s.ID, s.Run); err != nil {
+			return err
+		}
+	}
 	s.Payload, err = shared.load(place)
 	return err
+}
+
+// doubts counts the attempts of a run whose answer was lost.
+func doubts(t *tx, delivery int64, run int) (n int, err error) {
+	err = t.query(sqlDoubts, []any{delivery, run}, func(r row) error {
+		n = r.int(0)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count lost answers of delivery %d: %w", delivery, err)
+	}
+	return n, nil
 }

@@ -69,3 +69,13 @@ func freeBytes(dir string) (int64, error) {
 	}
 	return int64(stat.Bavail) * int64(stat.Bsize), nil
 }
+
+// FreeBytes is the free space on the disk of the database; below 0 where it can
+// not be asked.
+func (s *Store) FreeBytes() int64 {
+	free, err := s.space.free(s.space.dir)
+	if err != nil {
+		return -1
+	}
+	return free
+}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"creel/meter"
 )
 
 // Options says how a store is opened. Zero values take the defaults.
@@ -84,7 +86,9 @@ type Store struct {
 type counts struct {
 	batches, units, reruns, troubles atomic.Uint64
 	checkpoints, checkpointErrors    atomic.Uint64
+	checkpointsPartial               atomic.Uint64
 	walBytes                         atomic.Int64
+	commitTime, checkpointTime       *meter.Histogram
 }
 
 // Open opens the database for a server, creates or migrates it where needed,
@@ -163,6 +167,10 @@ func open(ctx context.Context, path string, o Options, held *lock) (*Store, erro
 		fatal:   make(chan error, 1),
 		desk:    newDesk(o.Boot),
 	}
+	if err := s.findLanes(ctx); err != nil {
+		return nil, errors.Join(err, reader.Close(), w.conn.close())
+	}
+	s.counts.commitTime, s.counts.checkpointTime = meter.NewHistogram(meter.Short()), meter.NewHistogram(meter.Short())
 	s.waiters.New = func() any { return &waiter{answer: make(chan error, 1)} }
 	w.store = s
 	w.measureWAL()
@@ -232,7 +240,9 @@ type Gauges struct {
 	QueuedIntake, QueuedWork         int
 	WALBytes                         int64 // when it was last measured, at each checkpoint
 	Checkpoints, CheckpointErrors    uint64
+	CheckpointsPartial               uint64     // of the checkpoints, those that a reader kept from copying all
 	Checkpoint                       Checkpoint // the last one; zero before it
+	CommitTime, CheckpointTime       meter.Reading
 }
 
 // Gauges reads the counters; it touches no disk.
@@ -242,6 +252,8 @@ func (s *Store) Gauges() Gauges {
 		Reruns: s.counts.reruns.Load(), Troubles: s.counts.troubles.Load(),
 		WALBytes:    s.counts.walBytes.Load(),
 		Checkpoints: s.counts.checkpoints.Load(), CheckpointErrors: s.counts.checkpointErrors.Load(),
+		CheckpointsPartial: s.counts.checkpointsPartial.Load(),
+		CommitTime:         s.counts.commitTime.Read(), CheckpointTime: s.counts.checkpointTime.Read(),
 	}
 	g.QueuedIntake, g.QueuedWork = s.queue.lens()
 	if last := s.checkpointed.Load(); last != nil {

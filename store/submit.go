@@ -33,11 +33,20 @@ type waiter struct {
 // when it ends first the error wraps event.ErrUnavailable and the write may
 // still happen.
 func (s *Store) write(ctx context.Context, p priority, rows int, run func(*tx) error) error {
+	return s.answered(ctx, p, rows, false, run)
+}
+
+// writeAlone is write in a transaction that has nothing else in it.
+func (s *Store) writeAlone(ctx context.Context, rows int, run func(*tx) error) error {
+	return s.answered(ctx, work, rows, true, run)
+}
+
+func (s *Store) answered(ctx context.Context, p priority, rows int, lone bool, run func(*tx) error) error {
 	w, _ := s.waiters.Get().(*waiter)
 	if w.unit.done == nil {
 		w.unit.done = func(err error) { w.answer <- err }
 	}
-	w.unit.run, w.unit.rows = run, rows
+	w.unit.run, w.unit.rows, w.unit.lone = run, rows, lone
 	if err := s.submit(p, &w.unit); err != nil {
 		w.unit.run = nil
 		s.waiters.Put(w)

@@ -15,7 +15,8 @@ var errTransactionOver = errors.New("the transaction is over")
 // tx is the writer's open transaction, as one unit sees it. It belongs to the
 // writer's goroutine and is dead when the unit's function has returned.
 type tx struct {
-	c *connection
+	c    *connection
+	desk *desk // nil where it is not the writer of a server
 	// err is the error after which this unit can not succeed any more: it
 	// ended the transaction, or it is the store's.
 	err error
@@ -142,6 +143,11 @@ func (r row) int64(i int) int64 {
 func (r row) int(i int) int { return int(r.int64(i)) }
 
 func (r row) bool(i int) bool { return r.int64(i) != 0 }
+
+func (r row) real(i int) float64 {
+	v, _ := r.values[i].(float64)
+	return v
+}
 
 func (r row) text(i int) string {
 	v, _ := r.values[i].(string)

@@ -76,15 +76,23 @@ func (w *writer) loop() {
 // drain commits batches until nothing waits.
 func (w *writer) drain() (closed bool) {
 	for {
-		batch, intakes, closed := w.store.queue.take(w.batch[:0], batchRows)
+		batch, intakes, lone, closed := w.store.queue.take(w.batch[:0], batchRows)
 		w.batch = batch
-		if len(batch) == 0 {
+		if len(batch) == 0 && lone == nil {
 			return closed
 		}
-		w.commit(intakes)
-		w.pace += (float64(len(w.batch)) - w.pace) / 8
-		clear(w.batch)
-		w.keepWAL()
+		if len(batch) > 0 {
+			w.commit(intakes)
+			w.pace += (float64(len(w.batch)) - w.pace) / 8
+			clear(w.batch)
+			w.keepWAL()
+		}
+		if lone != nil { // one at a time: intake waits for no more than one
+			w.batch = append(w.batch[:0], lone)
+			w.commit(0)
+			clear(w.batch)
+			w.keepWAL()
+		}
 	}
 }
 
@@ -96,6 +104,7 @@ func (w *writer) drain() (closed bool) {
 // again and are duplicates, claims belong to a dead boot and are taken back.
 func (w *writer) commit(intakes int) {
 	w.results = append(w.results[:0], make([]error, len(w.batch))...)
+	start := time.Now()
 	if trouble := w.store.refusal(); trouble != nil {
 		w.failAll(0, trouble)
 	} else if gone := w.seePlace(); gone != nil {
@@ -103,6 +112,7 @@ func (w *writer) commit(intakes int) {
 	} else {
 		w.together(intakes)
 	}
+	w.store.counts.commitTime.Observe(time.Since(start))
 	w.store.counts.batches.Add(1)
 	w.store.counts.units.Add(uint64(len(w.batch)))
 	for i, u := range w.batch {
@@ -260,8 +270,15 @@ func (w *writer) end() {
 		}
 		w.retry = 0
 		w.store.recovered()
+		if w.store.desk.alerted.Swap(false) {
+			ring(w.store.desk.deliveries)
+		}
 	case isConstraint(err): // a deferred one: nothing was written, some unit is to blame
 		w.rollback()
+		if len(w.batch) == 1 {
+			w.results[0] = err
+			return
+		}
 		w.alone(err)
 	default:
 		w.rollback()
@@ -285,7 +302,7 @@ func (w *writer) failAll(first int, err error) {
 
 // run runs a unit's function. A panic is the unit's failure, with its stack.
 func (w *writer) run(u *unit) (failure error) {
-	t := tx{c: w.conn}
+	t := tx{c: w.conn, desk: &w.store.desk}
 	defer func() {
 		if r := recover(); r != nil {
 			failure = fmt.Errorf("%w: %v\n%s", errPanicked, r, debug.Stack())

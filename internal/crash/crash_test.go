@@ -12,6 +12,9 @@ import (
 var (
 	kills = flag.Int("kills", 12, "how often the server is killed under load")
 	stops = flag.Int("stops", 3, "how often the server is stopped under load")
+	bulk  = flag.Int("bulk", 3000, "how many events TestGateO13 replays; under 15000 with a pace that leaves time to kill")
+	// The first probe comes after 5 s, the next one 10 s later.
+	outage = flag.Duration("outage", 7*time.Second, "how long the destination of TestGateD4ForReal is down")
 )
 
 // TestMain reads the flags of the harness and removes the binary it built.

@@ -3,7 +3,7 @@
 // destination received and what the database says. It guarantees nothing to
 // other rooms and none may import it.
 //
-//	go test ./internal/crash -kills=150 -stops=50
+//	go test ./internal/crash -kills=150 -stops=50 -outage=3m
 //
 // runs the long form; without the flags a short one runs with all other tests.
 package crash

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,9 @@ func TestGateD6(t *testing.T) {
 			testkit.Poll(t, 20*time.Second, "the delivery to be "+want.state, func() bool {
 				return look(t, p.Dir, `SELECT count(*) FROM delivery WHERE state = ?`, want.state) == 1
 			})
+			if says := strings.Contains(string(p.Stderr()), "creel deliveries --state in_doubt"); says != (want.state == "in_doubt") {
+				t.Errorf("the start says what to do next: %t", says)
+			}
 			if exit := p.Terminate(); exit.Code != 0 {
 				t.Errorf("stop: %+v", exit)
 			}

@@ -63,6 +63,11 @@ func gateProblems(root, page string, tests map[string]bool) (problems []string) 
 	for gate := range rows {
 		problems = append(problems, gate+" is no gate")
 	}
+	for _, name := range testName.FindAllStringSubmatch(gateRow.ReplaceAllString(page, ""), -1) {
+		if !tests[name[1]] {
+			problems = append(problems, fmt.Sprintf("docs/gates.md names %s, which does not exist", name[1]))
+		}
+	}
 	return problems
 }
 
@@ -167,7 +172,8 @@ func TestGateProblemsAreSeen(t *testing.T) {
 		"row gone":            {"| A3 |", "| none |", "A3 has no row"},
 		"no test of its name": {"R1 | promise | not yet built", "R1 | promise | built", "no test is named TestGateR1"},
 		"listed test missing": {"R2 | promise | `TestGateR2`", "R2 | promise | `TestGateR2` `TestGateR2Gone`", "TestGateR2Gone, which does not exist"},
-		"unknown benchmark":   {"P9 | promise | not yet built", "P9 | promise | bench `go run ./internal/load bench -only P9`", "the driver does not know"},
+		"other test missing":  {"| F1 | promise", "`TestGone`\n| F1 | promise", "docs/gates.md names TestGone, which does not exist"},
+		"unknown benchmark":   {"P9 | promise | not yet built", "P9 | promise | bench `go run ./internal/load bench -only P99`", "the driver does not know"},
 		"twice":               {"| F1 | promise", "| F2 | promise | x | y |\n| F1 | promise", "F2 stands twice"},
 	} {
 		t.Run(name, func(t *testing.T) {

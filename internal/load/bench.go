@@ -58,7 +58,7 @@ func measures() []struct {
 		run  func(context.Context, *run) error
 	}{
 		{"P1", benchIntake}, {"P3", benchSteady}, {"P4", benchSync}, {"P5", benchDelay}, {"P6", benchMemory}, {"P7", benchStart},
-		{"P8", benchRows}, {"P10", benchDelivered}, {"P11", benchDrain}, {"P13", benchDisk}, {"P14", benchIdle}, {"P15", benchOrder},
+		{"P8", benchRows}, {"P9", benchRules}, {"P10", benchDelivered}, {"P11", benchDrain}, {"P12", benchPage}, {"P13", benchDisk}, {"P14", benchIdle}, {"P15", benchOrder},
 	}
 }
 

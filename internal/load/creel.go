@@ -92,7 +92,7 @@ func (b *run) operate(ctx context.Context, dir string, args ...string) error {
 // build makes the binary as it is released.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "creel")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "creel")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=nethttpomithttp2", "-ldflags=-s -w", "-o", path, "creel")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w: %s", err, out)

@@ -141,3 +141,11 @@ func TestPercentiles(t *testing.T) {
 		t.Fatal("median")
 	}
 }
+
+func TestMediansOfABenchmark(t *testing.T) {
+	t.Parallel()
+	got := medians([]byte("goos: linux\nBenchmarkPage/dead_letters-2         \t       9\t         1.208 p50-ms\nPASS\n"))
+	if len(got) != 1 || got[0] != (timed{"dead letters", 1.208}) {
+		t.Errorf("%+v", got)
+	}
+}

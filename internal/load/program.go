@@ -19,7 +19,8 @@ import (
 // program is a server under test as a process of its own.
 type program struct {
 	cmd    *exec.Cmd
-	listen string
+	listen string // of the intake
+	admin  string // of the page, the API and the metrics
 	ended  chan struct{}
 	err    error
 	log    *os.File
@@ -48,13 +49,14 @@ func begin(ctx context.Context, dir string, env []string, name string, args ...s
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	_ = write.Close()
-	listen := make(chan string, 1)
+	listen := make(chan [2]string, 1)
 	go follow(read, log, listen)
 	go func() { p.err = p.cmd.Wait(); close(p.ended) }()
 	deadline := time.NewTimer(startLimit)
 	defer deadline.Stop()
 	select {
-	case p.listen = <-listen:
+	case at := <-listen:
+		p.listen, p.admin = at[0], at[1]
 		return p, nil
 	case <-p.ended:
 		return nil, fmt.Errorf("%s ended before it listened: %w, see %s", name, p.err, log.Name())
@@ -64,7 +66,7 @@ func begin(ctx context.Context, dir string, env []string, name string, args ...s
 	}
 }
 
-func follow(from io.ReadCloser, log *os.File, listen chan<- string) {
+func follow(from io.ReadCloser, log *os.File, listen chan<- [2]string) {
 	defer func() { _ = from.Close() }()
 	lines := bufio.NewReaderSize(from, 64<<10)
 	told := false
@@ -74,9 +76,10 @@ func follow(from io.ReadCloser, log *os.File, listen chan<- string) {
 		var what struct {
 			Message string `json:"message"`
 			Listen  string `json:"listen"`
+			Admin   string `json:"admin_listen"`
 		}
 		if json.Unmarshal(line, &what) == nil && what.Message == "listening" {
-			listen <- what.Listen
+			listen <- [2]string{what.Listen, what.Admin}
 			told = true
 		}
 		if err != nil {

@@ -266,6 +266,12 @@ func (o *output) write(line []byte) {
 	o.text.Write(line)
 }
 
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	o.write(text)
+	return len(text), nil
+}
+
 func (o *output) bytes() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,0 +1,117 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/julienschmidt/httprouter"
+
+	"creel/event"
+	"creel/source"
+)
+
+// Bring is how events come in that their sender does not bring.
+type Bring interface {
+	// Import takes events from a file, one piece of it after another.
+	Import(ctx context.Context, ask AskImport) ([]ImportedLine, error)
+	// Reconcile compares a source with the list that its sender keeps.
+	Reconcile(ctx context.Context, ask AskReconcile) (Reconciled, error)
+}
+
+// AskImport is a piece of a file of events.
+type AskImport struct {
+	Source string       `json:"source"`
+	Actor  string       `json:"actor"`
+	Reason string       `json:"reason"`
+	File   string       `json:"file"`
+	First  bool         `json:"first"` // the piece that the audit trail names
+	DryRun bool         `json:"dry_run"`
+	Lines  []ImportLine `json:"lines"`
+}
+
+// ImportLine is one request as a webhook would have carried it.
+type ImportLine struct {
+	N      int         `json:"n"` // the line of the file
+	Body   []byte      `json:"body"`
+	Header http.Header `json:"header,omitempty"`
+	Query  string      `json:"query,omitempty"`
+	ID     string      `json:"id,omitempty"` // of its event, where the body has none
+}
+
+// ImportedLine is what became of one.
+type ImportedLine struct {
+	N       int             `json:"n"`
+	Events  []ImportedEvent `json:"events"`
+	Skipped int             `json:"skipped,omitempty"` // of the other mode
+	Error   string          `json:"error,omitempty"`   // why nothing of it was taken
+}
+
+// ImportedEvent is one event of a line.
+type ImportedEvent struct {
+	Key    event.Key    `json:"key"`
+	Result event.Result `json:"result"`
+	// Content tells, in a dry run, what one line says under a key from what
+	// another one does, in hex.
+	Content string `json:"content,omitempty"`
+}
+
+// AskReconcile says what to compare. With IDs nothing is listed: those are
+// looked for, and nothing is brought in.
+type AskReconcile struct {
+	Source    string    `json:"source"`
+	Actor     string    `json:"actor"`
+	Reason    string    `json:"reason"`
+	Since     time.Time `json:"since,omitzero"`
+	Import    bool      `json:"import"`
+	Redeliver bool      `json:"redeliver"`
+	IDs       []string  `json:"ids,omitempty"`
+}
+
+// Reconciled is what a comparison came to.
+type Reconciled struct {
+	Source     string         `json:"source"`
+	Span       source.Span    `json:"span"`
+	Lost       []source.Span  `json:"unrecoverable"` // of which the sender may have had more than it lists
+	Pages      int            `json:"pages"`
+	Listed     int            `json:"listed"`
+	Missing    int            `json:"missing"`
+	Recovered  int            `json:"recovered"`
+	Asked      int            `json:"redelivered"` // the sender was asked to deliver them again
+	Failed     int            `json:"failed"`      // missing ones that could not be brought in, or asked for
+	Unreadable int            `json:"unreadable"`  // items of the list
+	Why        string         `json:"why_unreadable,omitempty"`
+	List       []MissingEvent `json:"missing_events"`
+	More       int            `json:"missing_not_listed,omitempty"` // beyond those in missing_events
+}
+
+// MissingEvent is an event that the inbox did not have.
+type MissingEvent struct {
+	Key     event.Key `json:"key"`
+	ID      string    `json:"id"`
+	Type    string    `json:"type,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+	Outcome string    `json:"outcome"` // missing, recovered, duplicate, asked, failed
+	Error   string    `json:"error,omitempty"`
+}
+
+func routeBring(router *httprouter.Router, ops Bring) {
+	router.POST("/api/v1/import", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+		asked(w, r, ops.Import)
+	})
+	router.POST("/api/v1/reconcile", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
+		asked(w, r, ops.Reconcile)
+	})
+}
+
+// Import hands a piece of a file to the server.
+func (c *Client) Import(ctx context.Context, ask AskImport) (done []ImportedLine, err error) {
+	err = c.call(ctx, http.MethodPost, "/api/v1/import", ask, &done)
+	return done, err
+}
+
+// Reconcile asks the server to compare a source with its sender's list.
+func (c *Client) Reconcile(ctx context.Context, ask AskReconcile) (done Reconciled, err error) {
+	err = c.call(ctx, http.MethodPost, "/api/v1/reconcile", ask, &done)
+	return done, err
+}

@@ -1,0 +1,157 @@
+package page
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+
+	"creel/event"
+)
+
+// eventView is one event: what came, what it did, and what can be done.
+type eventView struct {
+	Detail
+	Name    string
+	KeyText string
+	Show    string // pretty, raw or headers
+	Shown   shownBody
+	Gone    bool // the body is not kept
+	// ObjectEvents are events of the same object, newest first.
+	ObjectEvents []event.Event
+	Out          map[int64]event.Outgoing // of those
+	Health       map[string]event.DestinationHealth
+	CanReplay    bool
+	CanDiscard   bool
+	Back         string
+}
+
+// showEvent is the page of one event.
+func showEvent(q *request) {
+	key, err := event.ParseKey(q.given("key"))
+	if err != nil {
+		q.fail(http.StatusNotFound, "That is not an event key: source/account/id, or source/id where there is no account.")
+		return
+	}
+	detail, err := q.data().Event(q.ctx, key)
+	if err != nil {
+		q.failed(err)
+		return
+	}
+	v := eventView{Detail: detail, Name: nameOf(detail.Event), KeyText: detail.Key.String(), Show: q.given("show"), Back: eventPath(detail.Key)}
+	switch v.Show {
+	case "raw", "headers":
+	default:
+		v.Show = "pretty"
+	}
+	v.Shown, v.Gone = showBody(detail.Body, v.Show == "pretty"), len(detail.Payload.Body) == 0
+	if v.Show == "headers" {
+		v.Shown.Text, v.Shown.Odd = visible([]byte(detail.Header))
+	}
+	if detail.Object != "" {
+		same, err := q.data().Events(q.ctx, Ask{Selector: event.Selector{Source: detail.Key.Source, Object: detail.Object}, Limit: 11})
+		if err != nil {
+			q.failed(err)
+			return
+		}
+		v.ObjectEvents = same.List
+	}
+	var ok bool
+	if v.Out, ok = q.outgoing(v.ObjectEvents); !ok {
+		return
+	}
+	if v.Health, err = q.data().Health(q.ctx); err != nil {
+		q.failed(err)
+		return
+	}
+	v.CanReplay = detail.State != event.Claimed && event.CanMove(detail.State, event.Pending)
+	v.CanDiscard = detail.State == event.Dead || hasDead(detail.Deliveries)
+	q.render(http.StatusOK, "event", layout{Title: v.Name, Here: "Events", Content: v})
+}
+
+func hasDead(list []Attempted) bool {
+	for i := range list {
+		if list[i].State == event.DeliveryDead {
+			return true
+		}
+	}
+	return false
+}
+
+// Tab tells which tab of the body is open.
+func (v eventView) Tab(name string) bool { return v.Show == name }
+
+// Trouble is what of it needs a person, in a line; "" where nothing does.
+func (v eventView) Trouble() string {
+	switch {
+	case v.State == event.Dead:
+		return v.Event.Error
+	case hasDead(v.Deliveries):
+		for _, d := range v.Deliveries {
+			if d.State == event.DeliveryDead {
+				return "the delivery to " + d.Destination + " is dead: " + d.Error
+			}
+		}
+	}
+	return ""
+}
+
+// download hands the body out as it came, and as nothing that a browser would
+// show or run.
+func download(q *request) {
+	key, err := event.ParseKey(q.given("key"))
+	if err != nil {
+		q.fail(http.StatusNotFound, "That is not an event key.")
+		return
+	}
+	body, _, err := q.data().Body(q.ctx, key)
+	if err != nil {
+		q.failed(err)
+		return
+	}
+	h := q.w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(key)}))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = q.w.Write(body)
+}
+
+// fileName is a name that every system takes: letters and digits of the key.
+func fileName(key event.Key) string {
+	name := []byte(key.Source + "-" + key.ID)
+	for i, c := range name {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
+			name[i] = '-'
+		}
+	}
+	return string(name[:min(len(name), 100)]) + ".body"
+}
+
+// eventsView is a list of events.
+type eventsView struct {
+	Search  *search
+	List    []event.Event
+	Out     map[int64]event.Outgoing
+	Pager   pager
+	Partial bool
+}
+
+// listEvents is the inbox, newest first.
+func listEvents(q *request) {
+	v := eventsView{Search: q.search()}
+	if len(v.Search.Problems) > 0 {
+		q.render(http.StatusOK, "events", layout{Title: "Events", Here: "Events", Content: v})
+		return
+	}
+	found, err := q.data().Events(q.ctx, v.Search.ask)
+	if err != nil {
+		q.failed(err)
+		return
+	}
+	v.List, v.Partial, v.Pager = found.List, found.Partial, q.pagesBy(found.Next != 0, found.Next)
+	var ok bool
+	if v.Out, ok = q.outgoing(v.List); !ok {
+		return
+	}
+	q.render(http.StatusOK, "events", layout{Title: "Events", Here: "Events", Live: v.Search.ask.Cursor == "", Content: v})
+}

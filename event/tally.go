@@ -1,0 +1,34 @@
+package event
+
+// TallyKind is what is counted by the minute, to be summed over the last hour.
+type TallyKind string
+
+// What is counted. The subject of the first ones is a destination, that of the
+// others a source.
+const (
+	TallySent           TallyKind = "sent"            // attempts that were sent
+	TallyFailed         TallyKind = "failed"          // attempts that were not
+	TallyDeadDeliveries TallyKind = "dead_deliveries" // deliveries that became dead letters
+
+	TallyReceipts   TallyKind = "receipts"    // verified requests whose events are stored
+	TallyNew        TallyKind = "new"         // events that were new
+	TallyDuplicates TallyKind = "duplicates"  // events that were there before
+	TallyConflicts  TallyKind = "conflicts"   // events that were there before with another content
+	TallyRejects    TallyKind = "rejects"     // requests that failed verification
+	TallyDeadEvents TallyKind = "dead_events" // events that became dead letters
+	TallyRetries    TallyKind = "retries"     // attempts at events that will be made again
+)
+
+// TallyKinds lists what is counted of a source and of a destination.
+func TallyKinds() (source, destination []TallyKind) {
+	return []TallyKind{TallyReceipts, TallyNew, TallyDuplicates, TallyConflicts, TallyRejects, TallyDeadEvents, TallyRetries},
+		[]TallyKind{TallySent, TallyFailed, TallyDeadDeliveries}
+}
+
+// MinuteCount is how often something happened within one minute.
+type MinuteCount struct {
+	Kind    TallyKind
+	Subject string // a source or destination of the configuration
+	Minute  int64  // since 1970
+	N       int64
+}
