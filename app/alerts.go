@@ -191,6 +191,8 @@ func shortTitle(i *event.OpenIncident) string {
 		return "many requests to " + about + " without a valid signature"
 	case event.SignalFailures:
 		return "many events of " + about + " have to be tried again"
+	case event.SignalGuesses:
+		return "somebody guesses the password or a token of the page"
 	case event.SignalDisk:
 		return "the disk of the database is nearly full"
 	case event.SignalWAL:

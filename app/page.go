@@ -22,14 +22,15 @@ func (a *App) openPage(ctx context.Context) (http.Handler, error) {
 	operator := pageOperator{a, newPlans(a.opt.Clock)}
 	a.page, err = page.New(page.Options{
 		PublicURL: a.snapshot.Load().Config.Admin.PublicURL, Listen: a.AdminListen, Password: a.knowsPassword,
-		Peer: a.peer, Clock: a.opt.Clock, Log: a.opt.Log, Data: pageData{a}, Operator: operator,
+		Peer: a.peer, Guessed: a.countGuess, Clock: a.opt.Clock, Log: a.opt.Log, Data: pageData{a}, Operator: operator,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the page: %w", err)
 	}
 	programs, err := api.New(api.Options{
 		Data: pageData{a}, Operator: operator, Statistics: a.Statistics, Token: a.TokenOf,
-		Visitor: a.page.Visitor, Allows: a.page.Allows, Peer: a.peer, Clock: a.opt.Clock, Log: a.opt.Log,
+		Visitor: a.page.Visitor, Allows: a.page.Allows, Peer: a.peer, Guessed: a.countGuess,
+		Clock: a.opt.Clock, Log: a.opt.Log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the API: %w", err)

@@ -40,7 +40,7 @@ func (d pageData) hour(subject string, kinds []event.TallyKind) map[string]int64
 // Sources implements page.Data.
 func (d pageData) Sources(ctx context.Context) ([]page.Source, error) {
 	snapshot := d.app.snapshot.Load()
-	kinds, _ := event.TallyKinds()
+	kinds, _, _ := event.TallyKinds()
 	list := make([]page.Source, 0, len(snapshot.Config.Sources))
 	for i := range snapshot.Config.Sources {
 		cfg := &snapshot.Config.Sources[i]
@@ -82,7 +82,7 @@ func (d pageData) Destinations(ctx context.Context) ([]page.Destination, error) 
 		return nil, err
 	}
 	cfg := d.app.snapshot.Load().Config
-	_, kinds := event.TallyKinds()
+	_, kinds, _ := event.TallyKinds()
 	var list []page.Destination
 	for _, name := range cfg.DestinationNames() {
 		h, ok := known[name]

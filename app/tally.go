@@ -43,3 +43,6 @@ func (a *App) countReceipt(receipt *event.Receipt, accepted event.Accepted) {
 
 // countRejected is told of every request that failed verification.
 func (a *App) countRejected(r receiver.Rejected) { a.tally.Count(event.TallyRejects, r.Source, 1) }
+
+// countGuess is told of every wrong password and every token that does not hold.
+func (a *App) countGuess() { a.tally.Count(event.TallyGuesses, "", 1) }

@@ -41,6 +41,7 @@ type Signals struct {
 	Duplicates  Percent  `toml:"duplicates"`                                // share of a source's events within an hour
 	Rejects     int      `toml:"signature_failures" min:"1" max:"1000000"`  // within an hour, and five times what is usual
 	Failures    int      `toml:"processing_failures" min:"1" max:"1000000"` // attempts at events within an hour that have to be made again
+	Guesses     int      `toml:"login_failures" min:"1" max:"1000000"`      // wrong passwords and tokens within an hour
 	DiskFree    Size     `toml:"disk_free" zero:"ok"`                       // fires under it
 	WALSize     Size     `toml:"wal_size" zero:"ok"`
 }
@@ -74,7 +75,7 @@ func (c *Config) SignalsOf(s *Source) Signals {
 }
 
 func defaultSignals() Signals {
-	return Signals{Oldest: Duration(15 * time.Minute), DeadLetters: 5, Duplicates: 5, Rejects: 20, Failures: 20,
+	return Signals{Oldest: Duration(15 * time.Minute), DeadLetters: 5, Duplicates: 5, Rejects: 20, Failures: 20, Guesses: 20,
 		DiskFree: 256 << 20, WALSize: 128 << 20}
 }
 

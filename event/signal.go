@@ -9,7 +9,7 @@ type Signal struct {
 	Subject   string     `json:"subject,omitempty"` // a source or destination; "" for the server
 	Value     float64    `json:"value"`
 	Threshold float64    `json:"threshold"` // 0 where it can not fire: it is switched off, or not enough is known
-	Unit      string     `json:"unit"`      // seconds, events, deliveries, requests, attempts, percent or bytes
+	Unit      string     `json:"unit"`      // seconds, events, deliveries, requests, attempts, guesses, percent or bytes
 	Firing    bool       `json:"firing"`
 	Since     time.Time  `json:"since,omitzero"` // since when it fires
 	Note      string     `json:"note,omitempty"` // why it can not fire, or what else has to be known
@@ -29,6 +29,7 @@ const (
 	SignalSuccess    SignalName = "delivery_success"    // share of the attempts of an hour that failed
 	SignalRejects    SignalName = "signature_failures"  // within an hour
 	SignalFailures   SignalName = "processing_failures" // attempts at events within an hour that will be made again
+	SignalGuesses    SignalName = "login_failures"      // wrong passwords and tokens within an hour
 	SignalDisk       SignalName = "disk_free"           // bytes; fires under its threshold
 	SignalWAL        SignalName = "wal_size"            // bytes
 	SignalStore      SignalName = "store_unavailable"   // how long nothing could be written
@@ -37,7 +38,7 @@ const (
 // Signals lists the names, the five first.
 func Signals() []SignalName {
 	return []SignalName{SignalOldest, SignalDead, SignalDuplicates, SignalSilence, SignalGap,
-		SignalSuccess, SignalRejects, SignalFailures, SignalDisk, SignalWAL, SignalStore}
+		SignalSuccess, SignalRejects, SignalFailures, SignalGuesses, SignalDisk, SignalWAL, SignalStore}
 }
 
 // Cause is the cause of the incident that a firing signal opens.

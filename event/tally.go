@@ -4,7 +4,7 @@ package event
 type TallyKind string
 
 // What is counted. The subject of the first ones is a destination, that of the
-// others a source.
+// next a source.
 const (
 	TallySent           TallyKind = "sent"            // attempts that were sent
 	TallyFailed         TallyKind = "failed"          // attempts that were not
@@ -17,18 +17,22 @@ const (
 	TallyRejects    TallyKind = "rejects"     // requests that failed verification
 	TallyDeadEvents TallyKind = "dead_events" // events that became dead letters
 	TallyRetries    TallyKind = "retries"     // attempts at events that will be made again
+
+	TallyGuesses TallyKind = "guesses" // wrong passwords and tokens; of the server, whose subject is ""
 )
 
-// TallyKinds lists what is counted of a source and of a destination.
-func TallyKinds() (source, destination []TallyKind) {
+// TallyKinds lists what is counted of a source, of a destination and of the
+// server.
+func TallyKinds() (source, destination, server []TallyKind) {
 	return []TallyKind{TallyReceipts, TallyNew, TallyDuplicates, TallyConflicts, TallyRejects, TallyDeadEvents, TallyRetries},
-		[]TallyKind{TallySent, TallyFailed, TallyDeadDeliveries}
+		[]TallyKind{TallySent, TallyFailed, TallyDeadDeliveries},
+		[]TallyKind{TallyGuesses}
 }
 
 // MinuteCount is how often something happened within one minute.
 type MinuteCount struct {
 	Kind    TallyKind
-	Subject string // a source or destination of the configuration
+	Subject string // a source or destination of the configuration; "" for the server
 	Minute  int64  // since 1970
 	N       int64
 }

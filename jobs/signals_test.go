@@ -115,6 +115,8 @@ func TestSignalsOfCounts(t *testing.T) {
 		"fewer":                      {event.TallyRejects, "shop", 19, ""},
 		"attempts at events":         {event.TallyRetries, "shop", 20, "processing_failures shop"},
 		"fewer of them":              {event.TallyRetries, "shop", 19, ""},
+		"guesses":                    {event.TallyGuesses, "", 20, "login_failures"},
+		"fewer guesses":              {event.TallyGuesses, "", 19, ""},
 		"dead events":                {event.TallyDeadEvents, "shop", 5, "dead_letters shop"},
 		"dead deliveries":            {event.TallyDeadDeliveries, "app", 5, "dead_letters app"},
 		"fewer dead":                 {event.TallyDeadDeliveries, "app", 4, ""},

@@ -80,7 +80,7 @@ func NewTally(opt TallyOptions) *Tally {
 
 // Configure says what there is to count. What is known keeps its counts.
 func (t *Tally) Configure(sources, destinations []string) {
-	ofSource, ofDestination := event.TallyKinds()
+	ofSource, ofDestination, ofServer := event.TallyKinds()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kept := map[tallied]*window{}
@@ -96,6 +96,7 @@ func (t *Tally) Configure(sources, destinations []string) {
 	}
 	keep(ofSource, sources)
 	keep(ofDestination, destinations)
+	keep(ofServer, []string{""})
 	t.windows = kept
 }
 

@@ -32,9 +32,10 @@ type Options struct {
 	// Allows tells whether a request names this server as its host.
 	Allows func(r *http.Request) bool
 	// Peer is the address of whoever asks; nil is that of the connection.
-	Peer  func(r *http.Request) string
-	Clock func() time.Time
-	Log   zerolog.Logger
+	Peer    func(r *http.Request) string
+	Guessed func() // is told of every token that does not hold; nil where nobody is
+	Clock   func() time.Time
+	Log     zerolog.Logger
 }
 
 // API answers below Prefix. What stands before the page stands before it too:
@@ -55,6 +56,9 @@ func New(opt Options) (*API, error) {
 	}
 	if opt.Peer == nil {
 		opt.Peer = admin.Address
+	}
+	if opt.Guessed == nil {
+		opt.Guessed = func() {}
 	}
 	a := &API{opt: opt, guesses: admin.NewGuesses(opt.Clock), bodies: make(chan struct{}, bodiesAtOnce)}
 	router := httprouter.New()

@@ -53,6 +53,7 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) (caller, error) {
 	}
 	if !ok {
 		address := a.opt.Peer(r)
+		a.opt.Guessed()
 		if wait, ok := a.guesses.Take(address); !ok {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
 			return caller{}, errGuesses

@@ -60,12 +60,14 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request, _ httprouter.Params
 	}
 	wait, ok := take()
 	if !ok {
+		p.opt.Guessed()
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
 		view.Error = "Too many logins were tried. Wait a minute."
 		p.renderLogin(w, http.StatusTooManyRequests, view)
 		return
 	}
 	if !p.knows(r, r.PostForm.Get("password")) {
+		p.opt.Guessed()
 		p.opt.Log.Warn().Str(event.FieldPeer, address).Str(event.FieldHint, "repeated lines like this one are somebody who guesses").
 			Msg("login with a wrong password")
 		view.Error = "That is not the password."

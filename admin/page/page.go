@@ -25,6 +25,7 @@ type Options struct {
 	// Peer is the address of whoever asks, without a port; nil is that of the
 	// connection.
 	Peer     func(r *http.Request) string
+	Guessed  func() // is told of every wrong password; nil where nobody is
 	Clock    func() time.Time
 	Log      zerolog.Logger
 	Data     Data
@@ -56,6 +57,9 @@ func New(opt Options) (*Page, error) {
 	}
 	if opt.Peer == nil {
 		opt.Peer = admin.Address
+	}
+	if opt.Guessed == nil {
+		opt.Guessed = func() {}
 	}
 	p := &Page{opt: opt, sessions: newSessions(opt.Clock), browsers: newBrowsers(), guesses: admin.NewGuesses(opt.Clock), asking: make(chan struct{}, 1)}
 	host, secure := "", false

@@ -163,6 +163,8 @@ func titleOf(name event.SignalName) string {
 		return "Rejected requests"
 	case event.SignalFailures:
 		return "Processing failures"
+	case event.SignalGuesses:
+		return "Login failures"
 	case event.SignalDisk:
 		return "Free disk"
 	case event.SignalWAL:
