@@ -33,7 +33,7 @@ type premises struct {
 	mail   *testkit.MailServer
 	ops    *testkit.Destination
 	app    *testkit.Destination
-	logs   *strings.Builder
+	logs   *testkit.Log
 	events int
 	mails  int // heard so far
 	posts  int
@@ -87,7 +87,7 @@ func newPremises(t testing.TB, signals string) *premises {
 	t.Helper()
 	p := &premises{t: t, clock: testkit.NewClock(time.Date(2026, 3, 7, 22, 0, 0, 0, time.UTC)),
 		mail: testkit.NewMailServer(t, testkit.MailOptions{}), ops: testkit.NewDestination(t), app: testkit.NewDestination(t),
-		logs: &strings.Builder{}, file: filepath.Join(t.TempDir(), "creel.toml")}
+		logs: &testkit.Log{}, file: filepath.Join(t.TempDir(), "creel.toml")}
 	text := fmt.Sprintf(premisesConfig, p.mail.Addr, signals, p.app.URL, p.ops.URL)
 	if err := os.WriteFile(p.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

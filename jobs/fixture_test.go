@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,29 +39,17 @@ type fixture struct {
 	store  *store.Store
 	tally  *Tally
 	d      *Dispatcher
-	logs   *locked
+	logs   *testkit.Log
 	events int
 	lanes  int // how many lanes the deliveries of events keep; 0 is none
 	watch  *Watch
 	slow   bool // the store is slower than the destination: it has all that flies in one step
 }
 
-// locked is a buffer for log lines of several goroutines.
-type locked struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
-}
-
 func newFixture(t testing.TB, routes ...Route) *fixture {
 	t.Helper()
 	f := &fixture{t: t, clock: testkit.NewClock(startTime()), path: filepath.Join(t.TempDir(), "creel.db"),
-		routes: routes, grace: 5 * time.Second, logs: &locked{}}
+		routes: routes, grace: 5 * time.Second, logs: &testkit.Log{}}
 	f.open()
 	t.Cleanup(func() { _ = f.store.Close() })
 	return f

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"creel/internal/testkit"
 )
 
 // A call whose answer is lost was heard: it is told once, and the next one goes
@@ -23,7 +25,7 @@ func TestHeartbeatAnswerLost(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	logs := &locked{}
+	logs := &testkit.Log{}
 	h := NewHeartbeat(func() error { return nil }, zerolog.New(logs))
 	h.Configure(server.URL+"/secret-uuid", 7*time.Second)
 	for n := range int64(3) {

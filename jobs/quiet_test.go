@@ -39,8 +39,6 @@ func TestGateO8TheWorkerQuotesNothing(t *testing.T) {
 			t.Errorf("an incident quotes a value: %q", i.Detail)
 		}
 	}
-	w.logs.mu.Lock()
-	defer w.logs.mu.Unlock()
 	if strings.Contains(w.logs.String(), "canary") || !strings.Contains(w.logs.String(), event.ErrNotYet.Error()) {
 		t.Errorf("the log says\n%s", w.logs.String())
 	}

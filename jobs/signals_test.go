@@ -14,6 +14,7 @@ import (
 
 	"creel/config"
 	"creel/event"
+	"creel/internal/testkit"
 	"creel/store"
 )
 
@@ -350,7 +351,7 @@ func TestHeartbeat(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	var ill error
-	logs := &locked{}
+	logs := &testkit.Log{}
 	h := NewHeartbeat(func() error { return ill }, zerolog.New(logs))
 	ctx := context.Background()
 	step := func(what string, want int64) {

@@ -38,7 +38,7 @@ type tallies struct {
 	t     *testing.T
 	clock *testkit.Clock
 	saved *countedStore
-	logs  *locked
+	logs  *testkit.Log
 }
 
 func newTallies(t *testing.T) *tallies {
@@ -48,7 +48,7 @@ func newTallies(t *testing.T) *tallies {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	f := &tallies{t: t, clock: testkit.NewClock(startTime()), saved: &countedStore{Store: s}, logs: &locked{}}
+	f := &tallies{t: t, clock: testkit.NewClock(startTime()), saved: &countedStore{Store: s}, logs: &testkit.Log{}}
 	f.restart()
 	return f
 }

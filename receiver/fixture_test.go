@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"creel/event"
+	"creel/internal/testkit"
 	"creel/receiver"
 	"creel/source"
 )
@@ -173,25 +173,10 @@ func (b *basket) set(change func(*basket)) {
 }
 
 // lines is a log that tests read.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
+type lines struct{ testkit.Log }
 
 func (l *lines) count(message string) int {
-	return strings.Count(l.String(), fmt.Sprintf("%q", message))
+	return l.Count(fmt.Sprintf("%q", message))
 }
 
 // desk is a receiver on a real listener.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -15,25 +14,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"creel/event"
+	"creel/internal/testkit"
 )
-
-// lines is a log that the writer and a test share.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) count(part string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), part)
-}
 
 // removals are the ways in which a file loses its place under a running
 // server. Each gives back how it is undone, nil where it can not be.
@@ -66,7 +48,7 @@ var removals = map[string]func(t *testing.T, path string) (undo func()){
 }
 
 // inFolder is a store in a folder that a test may move.
-func inFolder(t *testing.T, log *lines) *Store {
+func inFolder(t *testing.T, log *testkit.Log) *Store {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	must(t, os.Mkdir(dir, 0o700))
@@ -83,7 +65,7 @@ func TestBugDisplacedDatabase(t *testing.T) {
 	for name, remove := range removals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			log := &lines{}
+			log := &testkit.Log{}
 			s := inFolder(t, log)
 			must(t, s.write(t.Context(), intake, 1, put("before", nil)))
 			undo := remove(t, s.Path())
@@ -93,7 +75,7 @@ func TestBugDisplacedDatabase(t *testing.T) {
 			if err := s.Healthy(); !errors.Is(err, event.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprintf("/proc/%d/fd", os.Getpid())) {
 				t.Errorf("healthy: %v", err)
 			}
-			if n := log.count("store cannot write"); n != 1 {
+			if n := log.Count("store cannot write"); n != 1 {
 				t.Errorf("%d log lines", n)
 			}
 			if undo == nil {
@@ -104,7 +86,7 @@ func TestBugDisplacedDatabase(t *testing.T) {
 			}
 			undo()
 			comesBack(t, s, "before")
-			if n := log.count("store writes again"); n != 1 {
+			if n := log.Count("store writes again"); n != 1 {
 				t.Errorf("%d log lines of the end", n)
 			}
 		})
@@ -133,7 +115,7 @@ func TestBugDisplacedDuringTheCommit(t *testing.T) {
 		for way, spoiler := range spoilers {
 			t.Run(name+", "+way, func(t *testing.T) {
 				t.Parallel()
-				s := inFolder(t, &lines{})
+				s := inFolder(t, &testkit.Log{})
 				insert := put("last", nil)
 				away := sync.OnceFunc(func() { remove(t, s.Path()) })
 				for i, err := range batch(t, s, put("first", nil), spoiler, func(tx *tx) error {
@@ -155,14 +137,14 @@ func TestBugDisplacedDuringTheCommit(t *testing.T) {
 // writer to watch for the file's return although nobody writes.
 func TestBugDisplacedShowsWithoutTraffic(t *testing.T) {
 	t.Parallel()
-	log := &lines{}
+	log := &testkit.Log{}
 	s := inFolder(t, log)
 	must(t, s.Healthy())
 	undo := removals["renamed"](t, s.Path())
 	if err := s.Healthy(); !errors.Is(err, errDisplaced) {
 		t.Errorf("healthy: %v", err)
 	}
-	if log.count("store cannot write") != 1 {
+	if log.Count("store cannot write") != 1 {
 		t.Error("nothing was logged")
 	}
 	if err := s.submit(intake, &unit{}); !errors.Is(err, event.ErrUnavailable) {
@@ -176,7 +158,7 @@ func TestBugDisplacedShowsWithoutTraffic(t *testing.T) {
 func TestDisplacedWhileTheDiskFails(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t)
-	log := &lines{}
+	log := &testkit.Log{}
 	s := newStore(t, func(o *Options) { o.vfs, o.Log = d.name, zerolog.New(log) })
 	d.set(func(_ int, op operation) int32 {
 		if op.kind == "write" {
@@ -187,7 +169,7 @@ func TestDisplacedWhileTheDiskFails(t *testing.T) {
 	refused(t, s, 5*time.Second)
 	undo := removals["renamed"](t, s.Path())
 	d.set(nil)
-	eventually(t, "the loss logged", func() bool { return log.count(errDisplaced.Error()) > 0 })
+	eventually(t, "the loss logged", func() bool { return log.Count(errDisplaced.Error()) > 0 })
 	if exists(s.Path()) {
 		t.Error("another file was made")
 	}
@@ -212,13 +194,13 @@ func TestStopWithoutItsWAL(t *testing.T) {
 
 func TestHealthyAfterClose(t *testing.T) {
 	t.Parallel()
-	log := &lines{}
+	log := &testkit.Log{}
 	s := inFolder(t, log)
 	must(t, s.Close())
 	if err := s.Healthy(); !errors.Is(err, ErrClosed) {
 		t.Errorf("healthy: %v", err)
 	}
-	if log.count("error") != 0 {
+	if log.Count("error") != 0 {
 		t.Error("a stop was logged as trouble")
 	}
 }
@@ -226,16 +208,16 @@ func TestHealthyAfterClose(t *testing.T) {
 // TestNewDatabaseIsLogged once, with its path.
 func TestNewDatabaseIsLogged(t *testing.T) {
 	t.Parallel()
-	log := &lines{}
+	log := &testkit.Log{}
 	s := inFolder(t, log)
 	want := func(n int) {
 		t.Helper()
-		if got := log.count(`"message":"database created"`); got != n {
+		if got := log.Count(`"message":"database created"`); got != n {
 			t.Errorf("%d log lines, want %d", got, n)
 		}
 	}
 	want(1)
-	if log.count(s.Path()) != 1 {
+	if log.Count(s.Path()) != 1 {
 		t.Error("without its path")
 	}
 	must(t, s.Close())

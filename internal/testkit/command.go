@@ -9,8 +9,8 @@ import (
 // killed.
 type Command struct {
 	cmd    *exec.Cmd
-	stdout output
-	stderr output
+	stdout Log
+	stderr Log
 	ended  chan struct{}
 	exit   Exit
 }
@@ -50,5 +50,5 @@ func (c *Command) Wait() Exit {
 func (c *Command) Ended() <-chan struct{} { return c.ended }
 
 // Stdout and Stderr are what it has written so far.
-func (c *Command) Stdout() string { return string(c.stdout.bytes()) }
-func (c *Command) Stderr() string { return string(c.stderr.bytes()) }
+func (c *Command) Stdout() string { return c.stdout.String() }
+func (c *Command) Stderr() string { return c.stderr.String() }

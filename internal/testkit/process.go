@@ -34,8 +34,8 @@ type Process struct {
 
 	mu     sync.Mutex
 	run    *run
-	stdout output
-	stderr output
+	stdout Log
+	stderr Log
 }
 
 // run is one life of the process.
@@ -102,7 +102,7 @@ func (p *Process) Launch(t testing.TB) {
 	cmd.Dir, cmd.Env = p.Dir, p.env
 	r := &run{cmd: cmd, listen: make(chan [2]string, 1), ended: make(chan struct{})}
 	var pipes sync.WaitGroup
-	follow := func(pipe func() (io.ReadCloser, error), into *output) {
+	follow := func(pipe func() (io.ReadCloser, error), into *Log) {
 		from, err := pipe()
 		if err != nil {
 			t.Fatalf("start the binary: %v", err)
@@ -179,8 +179,8 @@ func (p *Process) Wait() Exit {
 func (p *Process) Ended() <-chan struct{} { return p.current().ended }
 
 // Stdout and Stderr are what all lives have written so far.
-func (p *Process) Stdout() []byte { return p.stdout.bytes() }
-func (p *Process) Stderr() []byte { return p.stderr.bytes() }
+func (p *Process) Stdout() []byte { return p.stdout.Bytes() }
+func (p *Process) Stderr() []byte { return p.stderr.Bytes() }
 
 // Run runs another command of the binary in the folder of the process and
 // returns its exit code and outputs.
@@ -217,11 +217,11 @@ func (p *Process) signal(s syscall.Signal) Exit {
 
 // follow keeps what the process writes and looks for the line that tells the
 // addresses.
-func (r *run) follow(from io.Reader, into *output) {
+func (r *run) follow(from io.Reader, into *Log) {
 	lines := bufio.NewReader(from)
 	for {
 		line, err := lines.ReadBytes('\n')
-		into.write(line)
+		_, _ = into.Write(line)
 		var told struct {
 			Message string `json:"message"`
 			Listen  string `json:"listen"`
@@ -252,28 +252,4 @@ func exitOf(err error) Exit {
 		exit.Signal = status.Signal()
 	}
 	return exit
-}
-
-// output collects what a process writes.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) write(line []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.text.Write(line)
-}
-
-// Write implements io.Writer.
-func (o *output) Write(text []byte) (int, error) {
-	o.write(text)
-	return len(text), nil
-}
-
-func (o *output) bytes() []byte {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return bytes.Clone(o.text.Bytes())
 }
