@@ -30,6 +30,7 @@ func everyEffect(w event.Work) []event.Effect {
 // is: never some of them, never twice.
 func TestGateA4EveryEffectWhereverTheDiskFails(t *testing.T) {
 	t.Parallel()
+	oneAtATime(t)
 	clean := ""
 	for _, crash := range []bool{false, true} {
 		hits := 0

@@ -115,6 +115,15 @@ func stride(short int) int {
 	return short
 }
 
+// oneAtATime leaves a long test out of a short run, which is the race
+// detector's: nothing in it happens beside anything else.
+func oneAtATime(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long, and nothing in it happens at once")
+	}
+}
+
 // nthFails is one run whose n-th operation fails; false when it had fewer.
 func nthFails(t *testing.T, n int, code int32, lasting bool) bool {
 	t.Helper()

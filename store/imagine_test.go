@@ -69,6 +69,7 @@ func (sc *scene) newRows() string {
 // another: their end, the verdict of each rule, and how many rows of each kind.
 func TestForesightOfEventsThatBuildOnEachOther(t *testing.T) {
 	t.Parallel()
+	oneAtATime(t)
 	sc := newScene(t)
 	r := &forecaster{Rand: rand.New(rand.NewPCG(27, 18))}
 	seen := map[event.Decision]int{}

@@ -113,6 +113,7 @@ func TestRetentionOfSources(t *testing.T) {
 // as it is needed, and no row of bytes is left over.
 func TestRetentionLosesNothing(t *testing.T) {
 	t.Parallel()
+	oneAtATime(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		sc := newScene(t)
 		bodies := map[string]string{}

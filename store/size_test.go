@@ -16,6 +16,7 @@ import (
 // body and headers, indexes included, after a checkpoint.
 func TestDiskForAReceivedEvent(t *testing.T) {
 	t.Parallel()
+	oneAtATime(t)
 	const events, senders = 3072, 64 // in batches of 64, as under load
 	header := strings.Join([]string{
 		"Host: hooks.example.com", "User-Agent: Stripe/1.0 (+https://stripe.com/docs/webhooks)",

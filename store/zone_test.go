@@ -45,6 +45,7 @@ func crowd(sc *scene, n int) {
 // what a walk through all rows finds, whatever the bounds of a page.
 func TestZonesRuleOutNothingThatIsMeant(t *testing.T) {
 	t.Parallel()
+	oneAtATime(t)
 	sc := newScene(t)
 	crowd(sc, 5*zoneSize+300)
 	want(t, "zones", sc.number(`SELECT count(*) FROM zone_words`), 5)
@@ -190,6 +191,7 @@ func TestAFilterHasAllItsWords(t *testing.T) {
 // letters: none is passed over, and none comes twice.
 func TestBothWaysToDeadLettersEndTogether(t *testing.T) {
 	t.Parallel()
+	oneAtATime(t)
 	sc := newScene(t)
 	fillPage(t, sc, 30*zoneSize)
 	// The newer half has dead events alone.
