@@ -149,6 +149,11 @@ func DetailOf(found *store.EventDetail, hidden Redactions) admin.Detail {
 	return detail
 }
 
+func (d pageData) Kept(ctx context.Context, seq int64) (bool, error) {
+	head, err := d.app.store.Head(ctx, seq, 1)
+	return head.Kept && head.Size > 0, err
+}
+
 func (d pageData) Body(ctx context.Context, key event.Key) ([]byte, string, error) {
 	found, err := d.app.store.Find(ctx, key)
 	if err != nil {

@@ -26,6 +26,8 @@ type Data interface {
 	Outgoing(ctx context.Context, events []event.Event) (map[int64]event.Outgoing, error)
 	// Event is all that is known about one event.
 	Event(ctx context.Context, key event.Key) (Detail, error)
+	// Kept tells whether the body of an event is kept and not empty.
+	Kept(ctx context.Context, seq int64) (bool, error)
 	// Body is the body of an event as its deliveries carry it, with its type.
 	Body(ctx context.Context, key event.Key) (body []byte, kind string, err error)
 

@@ -13,9 +13,11 @@ type eventView struct {
 	Detail
 	Name    string
 	KeyText string
-	Show    string // pretty, raw or headers
+	Show    string // pretty, raw, changed or headers
 	Shown   shownBody
-	Gone    bool // the body is not kept
+	Gone    bool         // the body is not kept
+	Earlier *event.Event // of the same object, one step before; nil where no body of one is kept
+	Changes *changes     // from that one, where they are shown
 	// ObjectEvents are events of the same object, newest first.
 	ObjectEvents []event.Event
 	Out          map[int64]event.Outgoing // of those
@@ -38,34 +40,56 @@ func showEvent(q *request) {
 		return
 	}
 	v := eventView{Detail: detail, Name: nameOf(detail.Event), KeyText: detail.Key.String(), Show: q.given("show"), Back: eventPath(detail.Key)}
-	switch v.Show {
-	case "raw", "headers":
-	default:
-		v.Show = "pretty"
+	v.Gone = len(detail.Payload.Body) == 0
+	if err = v.relate(q); err == nil {
+		err = v.showBody(q)
 	}
-	v.Shown, v.Gone = showBody(detail.Body, v.Show == "pretty"), len(detail.Payload.Body) == 0
-	if v.Show == "headers" {
-		v.Shown.Text, v.Shown.Odd = visible([]byte(detail.Header))
+	if err == nil {
+		v.Health, err = q.data().Health(q.ctx)
 	}
-	if detail.Object != "" {
-		same, err := q.data().Events(q.ctx, Ask{Selector: event.Selector{Source: detail.Key.Source, Object: detail.Object}, Limit: 11})
-		if err != nil {
-			q.failed(err)
-			return
-		}
-		v.ObjectEvents = same.List
+	if err != nil {
+		q.failed(err)
+		return
 	}
 	var ok bool
 	if v.Out, ok = q.outgoing(v.ObjectEvents); !ok {
 		return
 	}
-	if v.Health, err = q.data().Health(q.ctx); err != nil {
-		q.failed(err)
-		return
-	}
 	v.CanReplay = detail.State != event.Claimed && event.CanMove(detail.State, event.Pending)
 	v.CanDiscard = detail.State == event.Dead || hasDead(detail.Deliveries)
 	q.render(http.StatusOK, "event", layout{Title: v.Name, Here: "Events", Content: v})
+}
+
+// relate finds the events of the same object, and the one that came before.
+func (v *eventView) relate(q *request) error {
+	if v.Object == "" {
+		return nil
+	}
+	same, err := q.data().Events(q.ctx, Ask{Selector: event.Selector{Source: v.Key.Source, Object: v.Object}, Limit: sameObject})
+	if err != nil {
+		return err
+	}
+	if v.ObjectEvents = same.List; !v.Gone {
+		v.Earlier, err = q.earlier(&v.Event, same.List)
+	}
+	return err
+}
+
+// showBody makes what the open tab shows.
+func (v *eventView) showBody(q *request) (err error) {
+	switch {
+	case v.Show == "raw", v.Show == "headers", v.Show == "changed" && v.Earlier != nil:
+	default:
+		v.Show = "pretty"
+	}
+	v.Shown = showBody(v.Body, v.Show == "pretty")
+	switch v.Show {
+	case "headers":
+		v.Shown.Text, v.Shown.Odd = visible([]byte(v.Header))
+	case "changed":
+		v.Changes, err = q.changed(v.Body, *v.Earlier)
+	}
+	return err
 }
 
 func hasDead(list []Attempted) bool {

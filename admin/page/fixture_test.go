@@ -42,6 +42,8 @@ type stand struct {
 	outgoing map[int64]event.Outgoing
 	health   map[string]event.DestinationHealth
 	event    Detail
+	same     []event.Event     // of its object; none is itself alone
+	bodies   map[string][]byte // what is kept of others, by their ids
 }
 
 // shown is what a stand shows; whatever it does not know panics, which is an
@@ -62,11 +64,31 @@ func (s shown) Letters(context.Context, Ask) (Letters, error) { return Letters{L
 func (s shown) Event(context.Context, event.Key) (Detail, error) {
 	return s.event, nil
 }
-func (s shown) Body(context.Context, event.Key) ([]byte, string, error) {
+func (s shown) Body(_ context.Context, key event.Key) ([]byte, string, error) {
+	if body, other := s.bodies[key.ID]; other {
+		return body, "application/json", nil
+	}
 	return s.event.Payload.Body, "text/html", nil
 }
-func (s shown) Events(context.Context, Ask) (Events, error) {
-	return Events{List: []event.Event{s.event.Event}}, nil
+func (s shown) Kept(_ context.Context, seq int64) (bool, error) {
+	for _, e := range s.same {
+		if e.Seq == seq {
+			return len(s.bodies[e.Key.ID]) > 0, nil
+		}
+	}
+	return false, event.ErrNotFound
+}
+func (s shown) Events(_ context.Context, ask Ask) (Events, error) {
+	if s.same == nil {
+		return Events{List: []event.Event{s.event.Event}}, nil
+	}
+	var found Events
+	for _, e := range s.same { // newest first
+		if before := number(ask.Cursor); (before == 0 || e.Seq < before) && len(found.List) < ask.Limit {
+			found.List = append(found.List, e)
+		}
+	}
+	return found, nil
 }
 func (s shown) Outgoing(context.Context, []event.Event) (map[int64]event.Outgoing, error) {
 	return s.outgoing, nil
