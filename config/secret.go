@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // shown is what stands for a secret wherever one is printed.
@@ -25,8 +26,21 @@ type Environment = func(name string) (string, bool)
 // is none.
 type Secret struct {
 	// A pointer, because fmt can not call our methods on an unexported field
-	// of somebody else's struct: it prints an address there instead.
-	ref *string
+	// of somebody else's struct: it prints an address there instead. One pointer
+	// is not enough: of a struct behind it fmt prints the fields.
+	ref **reference
+}
+
+// reference is what a secret names. Copies of a secret share it.
+type reference struct {
+	text string
+
+	// What a file gives only once, such as a pipe, is kept: a secret is read
+	// several times.
+	mu   sync.Mutex
+	read bool
+	data []byte
+	err  error
 }
 
 // NewSecret makes a secret of its reference, as it is written in a file.
@@ -34,7 +48,8 @@ func NewSecret(ref string) Secret {
 	if ref == "" {
 		return Secret{}
 	}
-	return Secret{ref: &ref}
+	r := &reference{text: ref}
+	return Secret{ref: &r}
 }
 
 // SecretError says why a secret could not be read, and what to do. It never
@@ -83,9 +98,9 @@ func (s Secret) Resolve(env Environment) ([]byte, error) {
 	case "env":
 		return fromEnvironment(name, env)
 	case "file":
-		return fromFile(name)
+		return (*s.ref).file(name)
 	case "credential":
-		return fromCredential(name, env)
+		return (*s.ref).credential(name, env)
 	}
 	if variable := shellReference.FindStringSubmatch(name); variable != nil {
 		return nil, &SecretError{
@@ -138,7 +153,7 @@ func (s Secret) text() string {
 	if s.ref == nil {
 		return ""
 	}
-	return *s.ref
+	return (*s.ref).text
 }
 
 func (s Secret) split() (scheme, name string) {
@@ -179,7 +194,7 @@ func fromEnvironment(name string, env Environment) ([]byte, error) {
 	return []byte(value), nil
 }
 
-func fromCredential(name string, env Environment) ([]byte, error) {
+func (r *reference) credential(name string, env Environment) ([]byte, error) {
 	if name == "" || name != filepath.Base(name) || name == "." || name == ".." {
 		return nil, &SecretError{Reason: "names no credential", Hint: `write "credential:NAME", without a folder`}
 	}
@@ -190,20 +205,20 @@ func fromCredential(name string, env Environment) ([]byte, error) {
 			Hint:   "start creel by a systemd unit with LoadCredential=" + name + ":PATH",
 		}
 	}
-	return fromFile(filepath.Join(folder, name))
+	return r.file(filepath.Join(folder, name))
 }
 
-func fromFile(name string) ([]byte, error) {
+func (r *reference) file(name string) ([]byte, error) {
 	if name == "" {
 		return nil, &SecretError{Reason: "names no file", Hint: `write "file:PATH"`}
 	}
-	data, err := readRegular(name, maxSecretFile)
+	data, err := r.open(name)
 	if err != nil {
-		return nil, &SecretError{
-			Reason: "the secret's file can not be read: " + err.Error(),
-			Hint:   "the file must exist, be readable by the user that runs creel, and be under 64 KiB",
-			Err:    err,
+		hint := "the file must exist, be readable by the user that runs creel, and be under 64 KiB"
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			hint = "write the secret into a file, or name a variable or a credential: a pipe gives it once, and a reload reads it again"
 		}
+		return nil, &SecretError{Reason: "the secret's file can not be read: " + err.Error(), Hint: hint, Err: err}
 	}
 	data = trimLineEnd(data)
 	if len(data) == 0 {
@@ -214,6 +229,20 @@ func fromFile(name string) ([]byte, error) {
 		}
 	}
 	return data, nil
+}
+
+// open reads the file, or gives what it gave before where it gives that once.
+func (r *reference) open(name string) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.read {
+		return r.data, r.err
+	}
+	data, again, err := readSecretFile(name, readPatience)
+	if !again {
+		r.read, r.data, r.err = true, data, err
+	}
+	return data, err
 }
 
 // trimLineEnd removes exactly one final line end: editors and echo write one,
@@ -227,31 +256,6 @@ func trimLineEnd(data []byte) []byte {
 		return data[:n-1]
 	}
 	return data
-}
-
-// readRegular reads a file of at most limit bytes. Pipes and devices are
-// refused because opening them may wait for ever.
-func readRegular(name string, limit int64) ([]byte, error) {
-	about, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !about.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s is larger than %s", name, Size(limit))
-	}
-	return data, nil
 }
 
 // String implements fmt.Stringer.
