@@ -18,6 +18,7 @@ type eventView struct {
 	Gone    bool         // the body is not kept
 	Earlier *event.Event // of the same object, one step before; nil where no body of one is kept
 	Changes *changes     // from that one, where they are shown
+	Curl    *curled      // how to send it by hand; nil where the body is not kept
 	// ObjectEvents are events of the same object, newest first.
 	ObjectEvents []event.Event
 	Out          map[int64]event.Outgoing // of those
@@ -83,6 +84,9 @@ func (v *eventView) showBody(q *request) (err error) {
 		v.Show = "pretty"
 	}
 	v.Shown = showBody(v.Body, v.Show == "pretty")
+	if !v.Gone {
+		v.Curl = asCurl(v.Key, &v.Payload)
+	}
 	switch v.Show {
 	case "headers":
 		v.Shown.Text, v.Shown.Odd = visible([]byte(v.Header))
