@@ -36,7 +36,7 @@ func (s *Snapshot) Advice() config.Problems {
 	var problems config.Problems
 	for i := range s.Config.Sources {
 		compiled := s.Sources[s.Config.Sources[i].Name]
-		problems = append(problems, compiled.ContractWarnings(config.Item("source", i), reconciles(compiled))...)
+		problems = append(problems, compiled.ContractAdvice(config.Item("source", i), reconciles(compiled))...)
 		for _, kept := range s.Rules.Kept(s.Config.Sources[i].Name) {
 			problems = append(problems, keptAdvice(s.Config.Sources[i].Name, compiled, kept)...)
 		}

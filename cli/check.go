@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,13 +13,16 @@ import (
 
 func (f *frame) check() *cobra.Command {
 	var copied string
+	var notes bool
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Say everything that is wrong with the configuration, at once",
 		Long: `Check reads the configuration as serve would, compiles every source, rule and
 destination, compares it with the database where there is one, and prints every
-problem with its file, line, key and what to do. It changes nothing. Exit 0
-when serve would start, 2 when it would not; warnings do not stop the start.
+problem with its file, line, key and what to do, the worst first. It changes
+nothing. Exit 0 when serve would start, 2 when it would not; warnings do not stop
+the start. What is good to know about the senders and nothing can be done about
+is counted, and listed with --notes.
 
 With --database it rehearses the start on a copy, before an upgrade or a large
 change: it brings the copy's schema and your own migrations forward, reads it
@@ -34,11 +38,12 @@ source or a destination that is gone; 1 when the copy can not be used.`,
 				return err
 			}
 			if cmd.Flags().Changed("database") {
-				return f.rehearse(cmd.Context(), s, copied)
+				return f.rehearse(cmd.Context(), s, copied, notes)
 			}
-			return f.printProblems(s, f.everything(cmd.Context(), s))
+			return f.printProblems(s, f.everything(cmd.Context(), s), notes)
 		},
 	}
+	cmd.Flags().BoolVar(&notes, "notes", false, "list what is good to know and asks for nothing too")
 	textVar(cmd, &copied, "database", "a copy of the database, on which the start is rehearsed; it is changed")
 	return f.jsonFlag(cmd)
 }
@@ -62,33 +67,45 @@ func (f *frame) everything(ctx context.Context, s *setup) config.Problems {
 	return s.placed(problems)
 }
 
-func (f *frame) printProblems(s *setup, problems config.Problems) error {
-	for _, problem := range problems {
-		if f.asJSON {
-			if err := f.printJSON(problem); err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintln(f.out, problem.String())
-	}
+// printProblems prints what stops the start first. Notes come last, and are
+// only counted where they are not asked for.
+func (f *frame) printProblems(s *setup, problems config.Problems, notes bool) error {
 	name := s.file
 	if name == "" {
 		name = "the demo configuration"
 	}
-	faults, warnings := len(problems.Faults()), len(problems.Warnings())
-	if !f.asJSON {
-		switch {
-		case faults > 0:
-			fmt.Fprintf(f.err, "%s: %s, %s\n", name, plural(faults, "problem", "problems"), plural(warnings, "warning", "warnings"))
-		default:
-			fmt.Fprintf(f.out, "%s is fine: %s, %s, %s; %s.\n", name,
-				plural(len(s.config.Sources), "source", "sources"), plural(len(s.config.Rules), "rule", "rules"),
-				plural(len(s.config.Destinations), "destination", "destinations"), plural(warnings, "warning", "warnings"))
+	faults, warnings, good := problems.Faults(), problems.Warnings(), problems.Notes()
+	if f.asJSON {
+		for _, problem := range slices.Concat(faults, warnings, good) {
+			if err := f.printJSON(problem); err != nil {
+				return err
+			}
 		}
+	} else {
+		shown := slices.Concat(faults, warnings)
+		if notes {
+			shown = append(shown, good...)
+		}
+		for _, problem := range shown {
+			fmt.Fprintln(f.out, problem.String())
+		}
+		if len(good) > 0 && !notes {
+			fmt.Fprintf(f.out, "%s about what the senders do: creel check --notes\n", plural(len(good), "note", "notes"))
+		}
+		f.sumUp(s, name, len(faults), len(warnings))
 	}
-	if faults > 0 {
+	if len(faults) > 0 {
 		return silent(exitUsage)
 	}
 	return nil
+}
+
+func (f *frame) sumUp(s *setup, name string, faults, warnings int) {
+	if faults > 0 {
+		fmt.Fprintf(f.err, "%s: %s, %s\n", name, plural(faults, "problem", "problems"), plural(warnings, "warning", "warnings"))
+		return
+	}
+	fmt.Fprintf(f.out, "%s is fine: %s, %s, %s; %s.\n", name,
+		plural(len(s.config.Sources), "source", "sources"), plural(len(s.config.Rules), "rule", "rules"),
+		plural(len(s.config.Destinations), "destination", "destinations"), plural(warnings, "warning", "warnings"))
 }

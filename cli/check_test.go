@@ -35,8 +35,8 @@ func planted(t *testing.T) (text string, defects []defect) {
 // problemLine is a problem as creel check --json prints it.
 type problemLine struct {
 	File, Path, Message, Hint string
+	Level                     string
 	Line                      int
-	Warning                   bool
 }
 
 func (p problemLine) String() string {
@@ -69,7 +69,7 @@ func TestGateO9(t *testing.T) {
 		}
 	}
 	for _, p := range problems {
-		if p.Warning {
+		if p.Level != "error" {
 			continue
 		}
 		if !wanted[p.Line] {
@@ -91,7 +91,7 @@ func TestGateO9(t *testing.T) {
 		if p.Hint == "" {
 			line = p.Message
 		}
-		if p.Warning {
+		if p.Level != "error" {
 			continue
 		}
 		if !strings.Contains(string(stdout), line) {
@@ -111,7 +111,7 @@ func TestGateO9(t *testing.T) {
 
 func told(problems []problemLine, d defect) bool {
 	for _, p := range problems {
-		if p.Line == d.line && !p.Warning && strings.Contains(p.String(), d.want) {
+		if p.Line == d.line && p.Level == "error" && strings.Contains(p.String(), d.want) {
 			return true
 		}
 	}

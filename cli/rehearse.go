@@ -22,7 +22,7 @@ type rehearsalLine struct {
 }
 
 // rehearse starts on a copy of the database, as far as nobody notices.
-func (f *frame) rehearse(ctx context.Context, s *setup, copied string) error {
+func (f *frame) rehearse(ctx context.Context, s *setup, copied string, notes bool) error {
 	if s.file == "" {
 		return usage("creel check -c FILE --database "+copied, "no configuration is named, and the demo's is nobody's")
 	}
@@ -53,7 +53,7 @@ func (f *frame) rehearse(ctx context.Context, s *setup, copied string) error {
 		return err
 	}
 	problems := append(f.everything(ctx, s), s.placed(orphaned)...)
-	if err := f.printProblems(s, problems); err != nil {
+	if err := f.printProblems(s, problems, notes); err != nil {
 		return err
 	}
 	if len(line.Orphans) > 0 {

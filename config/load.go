@@ -106,7 +106,7 @@ func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 func (f *File) Locate(problems Problems) Problems {
 	var out Problems
 	for _, p := range problems {
-		if p.File == "" && !p.Warning && f.follows(p) {
+		if p.File == "" && p.Level() == LevelError && f.follows(p) {
 			continue
 		}
 		variable := f.variableOf(p.Path)

@@ -8,18 +8,49 @@ import (
 	"strings"
 )
 
+// Level is how much a problem matters. People see them in this order.
+type Level string
+
+const (
+	LevelError   Level = "error"   // it stops the start
+	LevelWarning Level = "warning" // it is worth a look
+	LevelNote    Level = "note"    // it is good to know, and there is nothing to do
+)
+
 // Problem is one thing that is wrong with a configuration, with its place and
-// what to do about it. A Warning does not stop the start.
+// what to do about it. A Warning does not stop the start, and neither does a
+// Note.
 type Problem struct {
 	File    string `json:"file,omitempty"` // the file as it was named; "" for the environment
 	Line    int    `json:"line,omitempty"` // 1, 2, …; 0 where it can not be told
 	Path    string `json:"path,omitempty"` // the key path, as source[0].verify.signed
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	Warning bool   `json:"warning,omitempty"`
+	Warning bool   `json:"-"` // as the level
+	Note    bool   `json:"-"`
 	// Unresolved marks a secret that could not be read where this program
 	// runs. A command that needs no secrets may go on.
 	Unresolved bool `json:"unresolved,omitempty"`
+}
+
+// Level is how much the problem matters.
+func (p Problem) Level() Level {
+	switch {
+	case p.Note:
+		return LevelNote
+	case p.Warning:
+		return LevelWarning
+	}
+	return LevelError
+}
+
+// MarshalJSON writes the level first.
+func (p Problem) MarshalJSON() ([]byte, error) {
+	type plain Problem
+	return json.Marshal(struct {
+		Level Level `json:"level"`
+		plain
+	}{p.Level(), plain(p)})
 }
 
 // String writes the problem on one line: creel.toml:12: path: message (hint).
@@ -32,8 +63,8 @@ func (p Problem) String() string {
 		}
 		b.WriteString(": ")
 	}
-	if p.Warning {
-		b.WriteString("warning: ")
+	if level := p.Level(); level != LevelError {
+		b.WriteString(string(level) + ": ")
 	}
 	if p.Path != "" {
 		b.WriteString(p.Path + ": ")
@@ -46,7 +77,7 @@ func (p Problem) String() string {
 }
 
 // Problems is everything that is wrong with a configuration at once, warnings
-// included. As an error it prints one problem a line.
+// and notes included. As an error it prints one problem a line.
 type Problems []Problem
 
 // Error implements error. Use Err to get an error only where there is one.
@@ -58,7 +89,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns the problems that are not warnings as an error, or nil.
+// Err returns the problems that stop the start as an error, or nil.
 // errors.As finds them as Problems again.
 func (ps Problems) Err() error {
 	if faults := ps.Faults(); len(faults) > 0 {
@@ -68,13 +99,16 @@ func (ps Problems) Err() error {
 }
 
 // Faults returns the problems that stop the start.
-func (ps Problems) Faults() Problems {
-	return ps.filter(func(p Problem) bool { return !p.Warning })
-}
+func (ps Problems) Faults() Problems { return ps.of(LevelError) }
 
-// Warnings returns the problems that do not.
-func (ps Problems) Warnings() Problems {
-	return ps.filter(func(p Problem) bool { return p.Warning })
+// Warnings returns those that do not, and are worth a look.
+func (ps Problems) Warnings() Problems { return ps.of(LevelWarning) }
+
+// Notes returns those about which there is nothing to do.
+func (ps Problems) Notes() Problems { return ps.of(LevelNote) }
+
+func (ps Problems) of(level Level) Problems {
+	return ps.filter(func(p Problem) bool { return p.Level() == level })
 }
 
 // Resolved returns the problems without those about secrets that could not be

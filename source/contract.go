@@ -72,22 +72,26 @@ func (s *Source) Orders() bool { return len(s.scheme.version) > 0 }
 // Coarse tells whether two events of one second have the same version.
 func (s *Source) Coarse() bool { return s.preset != nil && s.preset.Coarse }
 
-// ContractWarnings tells check where the sender's contract asks for care.
+// ContractAdvice tells check where the sender's contract asks for care: a
+// warning where the configuration can do something about it, else a note.
 // reconciles says that missed events of the source are looked for.
-func (s *Source) ContractWarnings(prefix string, reconciles bool) config.Problems {
+func (s *Source) ContractAdvice(prefix string, reconciles bool) config.Problems {
 	c, ok := s.Contract()
 	if !ok {
 		return nil
 	}
 	var out config.Problems
-	warn := func(message, hint string) {
-		out = append(out, config.Problem{Path: prefix + ".provider", Message: message, Hint: hint, Warning: true})
+	say := func(level config.Level, message, hint string) {
+		out = append(out, config.Problem{Path: prefix + ".provider", Message: message, Hint: hint,
+			Warning: level == config.LevelWarning, Note: level == config.LevelNote})
 	}
 	if c.Retries.Is == "none" && !reconciles {
-		warn(s.title+" sends every event once: one that does not arrive is lost", missedHint(c))
+		level, hint := s.missed(c)
+		say(level, s.title+" sends every event once: one that does not arrive is lost", hint)
 	}
 	if c.Semantics.Is == "at most once" && c.Retries.Is != "none" && !reconciles {
-		warn(s.title+" may drop events", missedHint(c))
+		level, hint := s.missed(c)
+		say(level, s.title+" may drop events", hint)
 	}
 	var unknown []string
 	for _, fact := range c.Facts()[:5] {
@@ -96,15 +100,20 @@ func (s *Source) ContractWarnings(prefix string, reconciles bool) config.Problem
 		}
 	}
 	if len(unknown) > 0 {
-		warn(fmt.Sprintf("%s does not say its %s", s.title, strings.Join(unknown, ", ")),
+		say(config.LevelNote, fmt.Sprintf("%s does not say its %s", s.title, strings.Join(unknown, ", ")),
 			"rely on nothing there: compare with the sender's own list now and then")
 	}
 	return out
 }
 
-func missedHint(c Contract) string {
-	if !c.Missed.Known() || c.Missed.Is == "none" {
-		return "the sender has no list of events: fetch the objects themselves now and then"
+// missed is what can be done about missed events, and how much that matters:
+// where the sender has a list that can be read, everything.
+func (s *Source) missed(c Contract) (config.Level, string) {
+	switch {
+	case s.preset.Reconcile != nil:
+		return config.LevelWarning, "write [source.reconcile] with a token, which finds them; the sender has " + c.Missed.Is
+	case !c.Missed.Known() || c.Missed.Is == "none":
+		return config.LevelNote, "the sender has no list of events: fetch the objects themselves now and then"
 	}
-	return "missed events: " + c.Missed.Is
+	return config.LevelNote, "missed events: " + c.Missed.Is
 }

@@ -43,7 +43,8 @@ func warned(t *testing.T, p Preset) {
 	t.Helper()
 	sub := subject{cfg: config.Source{Provider: p.Name}}
 	sub.finish(t)
-	text := mustCompile(t, sub.cfg).ContractWarnings("source[0]", false).Error()
+	advice := mustCompile(t, sub.cfg).ContractAdvice("source[0]", false)
+	text := advice.Error()
 	for _, fact := range p.Contract.Facts()[:5] {
 		if fact.Known() == strings.Contains(text, fact.Name) {
 			t.Errorf("%s: %s is %q and the warnings say %q", p.Name, fact.Name, fact.Is, text)
@@ -52,6 +53,17 @@ func warned(t *testing.T, p Preset) {
 	once := p.Contract.Retries.Is == "none"
 	if once != strings.Contains(text, "every event once") {
 		t.Errorf("%s: retries %q and the warnings say %q", p.Name, p.Contract.Retries.Is, text)
+	}
+	// It is a warning where a list can be read, and a note where nothing can be
+	// done.
+	for _, problem := range advice {
+		want := config.LevelNote
+		if p.Reconcile != nil && !strings.Contains(problem.Message, "does not say") {
+			want = config.LevelWarning
+		}
+		if problem.Level() != want {
+			t.Errorf("%s: %q is a %s, want a %s", p.Name, problem.Message, problem.Level(), want)
+		}
 	}
 }
 
@@ -127,7 +139,7 @@ func TestContractOf(t *testing.T) {
 	if names := presetNames(); !slices.IsSorted(names) {
 		t.Errorf("presets are not sorted: %q", names)
 	}
-	if text := gen(t, nil).ContractWarnings("source[0]", false); text != nil {
+	if text := gen(t, nil).ContractAdvice("source[0]", false); text != nil {
 		t.Errorf("a sender without a contract: %v", text)
 	}
 }
