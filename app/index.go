@@ -1,6 +1,7 @@
 package app
 
 import (
+	"creel/admin/page"
 	"creel/config"
 	"creel/event"
 	"creel/path"
@@ -42,6 +43,20 @@ func indexes(cfg *config.Config) (map[string][]indexed, config.Problems) {
 		}
 	}
 	return all, problems
+}
+
+// placesOf are the values of a body at the places that its source lists. One
+// that is not shown is none of them.
+func placesOf(places []indexed, payload event.Payload) []page.Place {
+	var list []page.Place
+	for _, value := range valuesOf(places, payload) {
+		for _, place := range places {
+			if place.field == value.Field && place.path.Root() == path.Body && value.Value != path.Redacted {
+				list = append(list, page.Place{IndexValue: value, Steps: place.path.Steps()})
+			}
+		}
+	}
+	return list
 }
 
 // valuesOf are the values of an event at the places that its source lists. What

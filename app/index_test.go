@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"creel/admin/page"
 	"creel/config"
 	"creel/event"
 )
@@ -40,5 +41,23 @@ func TestAnIndexThatFindsNothingIsAProblem(t *testing.T) {
 	}
 	if got := strings.Join(at, " "); got != "source[0].index[0] source[0].index[1] source[0].index[2]" {
 		t.Errorf("problems at %s: %v", got, problems)
+	}
+}
+
+// The page marks what is found by in a body: not what stands elsewhere, and not
+// what is redacted.
+func TestPlacesAreThoseOfTheBodyThatAreShown(t *testing.T) {
+	t.Parallel()
+	cfg := config.Default()
+	cfg.Sources = []config.Source{{Name: "s", Index: []string{"body.list.1.a", `body.x\.y`, "body.card", "body.none", "header.X-Shop"}}}
+	all, problems := indexes(cfg)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	got := placesOf(all["s"], event.Payload{Header: "X-Shop: demo", Body: []byte(`{"list":[{},{"a":7}],"x.y":true,"card":"[redacted]"}`)})
+	want := []page.Place{{IndexValue: event.IndexValue{Field: "body.list.1.a", Value: "7"}, Steps: []string{"list", "1", "a"}},
+		{IndexValue: event.IndexValue{Field: `body.x\.y`, Value: "true"}, Steps: []string{"x.y"}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

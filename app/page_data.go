@@ -149,6 +149,10 @@ func DetailOf(found *store.EventDetail, hidden Redactions) admin.Detail {
 	return detail
 }
 
+func (d pageData) Places(work *event.Work) []page.Place {
+	return placesOf(d.app.snapshot.Load().indexes[work.Key.Source], work.Payload)
+}
+
 func (d pageData) Kept(ctx context.Context, seq int64) (bool, error) {
 	head, err := d.app.store.Head(ctx, seq, 1)
 	return head.Kept && head.Size > 0, err

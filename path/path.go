@@ -155,6 +155,16 @@ func (p Path) Name() string { return p.name }
 // Optional tells whether the place may be empty.
 func (p Path) Optional() bool { return p.optional }
 
+// Steps are the plain names of the steps of a body path, those that are indexes
+// among them.
+func (p Path) Steps() []string {
+	names := make([]string, len(p.steps))
+	for i, one := range p.steps {
+		names[i] = one.name
+	}
+	return names
+}
+
 // String writes the path as it was parsed.
 func (p Path) String() string {
 	if p.optional {

@@ -37,3 +37,13 @@ func TestParseReadsEscapesAndTheQuestionMark(t *testing.T) {
 		t.Errorf("joined %+v, %v", joined, err)
 	}
 }
+
+func TestStepsArePlainNames(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"body": "", "body.a.0.b": "a|0|b", `body.a\.b.c?`: "a.b|c", "header.x-foo": ""} {
+		p, err := Parse(text)
+		if got := strings.Join(p.Steps(), "|"); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}

@@ -26,6 +26,9 @@ type Data interface {
 	Outgoing(ctx context.Context, events []event.Event) (map[int64]event.Outgoing, error)
 	// Event is all that is known about one event.
 	Event(ctx context.Context, key event.Key) (Detail, error)
+	// Places are the values of an event's body by which events are found: those
+	// at the places that its source lists. What is not shown is not among them.
+	Places(work *event.Work) []Place
 	// Kept tells whether the body of an event is kept and not empty.
 	Kept(ctx context.Context, seq int64) (bool, error)
 	// Body is the body of an event as its deliveries carry it, with its type.

@@ -3,6 +3,7 @@ package page
 import (
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"creel/event"
@@ -15,6 +16,7 @@ type eventView struct {
 	KeyText string
 	Show    string // pretty, raw, changed or headers
 	Shown   shownBody
+	Pieces  []piece      // of it, where it has values by which events are found
 	Gone    bool         // the body is not kept
 	Earlier *event.Event // of the same object, one step before; nil where no body of one is kept
 	Changes *changes     // from that one, where they are shown
@@ -90,6 +92,10 @@ func (v *eventView) showBody(q *request) (err error) {
 	switch v.Show {
 	case "headers":
 		v.Shown.Text, v.Shown.Odd = visible([]byte(v.Header))
+	case "pretty":
+		if places := q.data().Places(&v.Work); v.Shown.Pretty && len(places) > 0 {
+			v.Pieces = pieces(indent(headOf(v.Body)), v.Key.Source, places)
+		}
 	case "changed":
 		v.Changes, err = q.changed(v.Body, *v.Earlier)
 	}
@@ -103,6 +109,11 @@ func hasDead(list []Attempted) bool {
 		}
 	}
 	return false
+}
+
+// Linked tells whether a value of the body leads to the events that have it.
+func (v eventView) Linked() bool {
+	return slices.ContainsFunc(v.Pieces, func(p piece) bool { return p.Query != "" })
 }
 
 // Tab tells which tab of the body is open.

@@ -43,6 +43,7 @@ type stand struct {
 	health   map[string]event.DestinationHealth
 	event    Detail
 	same     []event.Event     // of its object; none is itself alone
+	places   []Place           // of its body
 	bodies   map[string][]byte // what is kept of others, by their ids
 }
 
@@ -70,6 +71,7 @@ func (s shown) Body(_ context.Context, key event.Key) ([]byte, string, error) {
 	}
 	return s.event.Payload.Body, "text/html", nil
 }
+func (s shown) Places(*event.Work) []Place { return s.places }
 func (s shown) Kept(_ context.Context, seq int64) (bool, error) {
 	for _, e := range s.same {
 		if e.Seq == seq {

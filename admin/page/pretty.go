@@ -31,16 +31,21 @@ type shownBody struct {
 // sender's own, because no byte but white space between values is touched.
 func showBody(body []byte, pretty bool) shownBody {
 	s := shownBody{Size: len(body), Cut: len(body) > bodyHead, JSON: looksLikeJSON(body)}
-	head := body[:min(len(body), bodyHead)]
-	if s.Cut {
-		head = whole(head)
-	}
+	head := headOf(body)
 	s.Pretty = pretty && s.JSON
 	if s.Pretty {
 		head = indent(head)
 	}
 	s.Text, s.Odd = visible(head)
 	return s
+}
+
+// headOf is as much of a body as a page shows.
+func headOf(body []byte) []byte {
+	if len(body) <= bodyHead {
+		return body
+	}
+	return whole(body[:bodyHead])
 }
 
 // showHead shows the first bytes of a body in a list.
