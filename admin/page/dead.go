@@ -2,6 +2,7 @@ package page
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"creel/event"
@@ -17,7 +18,8 @@ type deadView struct {
 	Health  map[string]event.DestinationHealth
 	Partial bool
 	Pager   pager
-	Here    string // the address of this list, to come back to
+	Targets []string // destinations that can be resumed: those of the configuration
+	Here    string   // the address of this list, to come back to
 	Ready   bool   // nothing narrows the list and nothing is dead
 }
 
@@ -26,7 +28,7 @@ func deadLetters(q *request) {
 	s := q.search()
 	s.dead()
 	s.Failure = s.ask.Failure
-	v := deadView{Search: s, Here: q.r.URL.RequestURI()}
+	v := deadView{Search: s, Targets: s.Targets, Here: q.r.URL.RequestURI()}
 	v.Flat = q.given("view") == "flat" || s.single()
 	var err error
 	if s.Failure != 0 {
@@ -73,6 +75,13 @@ func (v deadView) Total() (sum int) {
 		sum += v.Groups[i].Dead
 	}
 	return sum
+}
+
+// Resumes tells whether the deliveries to a destination stand still until it is
+// back, and can be made to go on at once.
+func (v deadView) Resumes(destination string) bool {
+	state := v.Health[destination].State
+	return (state == event.DestinationHeld || state == event.DestinationDisabled) && slices.Contains(v.Targets, destination)
 }
 
 // Error is why it is dead.

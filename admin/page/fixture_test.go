@@ -36,6 +36,7 @@ type stand struct {
 	carried []event.Action
 	letters []Letter
 	groups  []event.Failure
+	refuses bool // what is asked for was done already
 
 	deliveries []event.Delivery
 
@@ -114,7 +115,7 @@ func (s shown) Health(context.Context) (map[string]event.DestinationHealth, erro
 	return s.health, nil
 }
 func (s shown) Failure(_ context.Context, id int64) (event.Failure, error) {
-	return event.Failure{ID: id, Kind: event.FailedDelivery, Destination: "app"}, nil
+	return event.Failure{ID: id, Kind: event.FailedDelivery, Destination: "app", Dead: 2}, nil
 }
 func (s shown) Actions(context.Context, event.Page) ([]event.Action, error) {
 	return nil, errors.New("disk I/O error of creel.db")
@@ -130,6 +131,9 @@ func (d done) Act(_ context.Context, a event.Action) (event.Action, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a.ID, a.Selected, a.Done = int64(len(d.acted)+1), 1, 1
+	if d.refuses {
+		a.Done, a.Refused = 0, 1
+	}
 	d.acted = append(d.acted, a)
 	return a, nil
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -85,8 +86,11 @@ func switchDestination(q *request) {
 		return
 	}
 	said := fmt.Sprintf("%s is paused: its deliveries wait.", name)
-	if kind == event.ActionResume {
-		said = fmt.Sprintf("%s is resumed: its deliveries go out again.", name)
+	switch {
+	case done.Done == 0:
+		said = fmt.Sprintf("%s was %sd already: nothing was changed.", name, kind)
+	case kind == event.ActionResume:
+		said = fmt.Sprintf("%s is resumed: its deliveries go out again, the oldest first.", name)
 	}
-	q.back("/destinations", said+fmt.Sprintf(" It stands as number %d in the audit trail.", done.ID))
+	q.back(cmp.Or(q.form("back"), "/destinations"), said+fmt.Sprintf(" It stands as number %d in the audit trail.", done.ID))
 }
