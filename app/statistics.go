@@ -23,7 +23,8 @@ type Statistics struct {
 	// file, which lacks what is counted in memory alone.
 	Live         bool            `json:"live"`
 	Started      time.Time       `json:"started_at,omitzero"`
-	Signals      []event.Signal  `json:"signals"` // the five first signals first
+	Signals      []event.Signal  `json:"signals"`             // the five first signals first
+	Measured     time.Time       `json:"signals_at,omitzero"` // when they were measured, which a server does every 30 s; zero where it is still to come
 	Sources      []SourceFigures `json:"sources"`
 	Destinations []RouteFigures  `json:"destinations"`
 	Events       EventFigures    `json:"events"`
@@ -112,8 +113,10 @@ type DatabaseFigures struct {
 // Statistics implements admin.Figures: from memory, and by look-ups.
 func (a *App) Statistics(ctx context.Context) (any, error) {
 	snapshot, counted := a.snapshot.Load(), a.census.counts(a.opt.Clock())
-	s := Statistics{At: a.opt.Clock().UTC(), Live: true, Started: a.started.UTC(), Signals: a.Signals(), Counted: counted.at,
+	s := Statistics{At: a.opt.Clock().UTC(), Live: true, Started: a.started.UTC(), Counted: counted.at,
 		census: counted.Census, tally: a.tally, due: a.store.Reader}
+	s.Signals, s.Measured = a.signals.Measured()
+	s.Measured = s.Measured.UTC()
 	var err error
 	if s.health, err = a.store.Destinations(ctx); err != nil {
 		return nil, err
@@ -252,7 +255,7 @@ func ReadStatistics(ctx context.Context, reader *store.Reader, cfg *config.Confi
 	if err := signals.Step(ctx, s.At); err != nil {
 		return Statistics{}, err
 	}
-	s.Signals = signals.List()
+	s.Signals, s.Measured = signals.Measured()
 	return s, s.read(ctx, cfg)
 }
 

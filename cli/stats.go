@@ -71,7 +71,7 @@ func (f *frame) askStatistics(ctx context.Context) (*app.Statistics, error) {
 
 func (f *frame) printStatistics(s *app.Statistics) {
 	if s.Live {
-		fmt.Fprintf(f.out, "The server runs since %s. Counts are of the last hour, latencies since its start.\n\n", stamp(s.Started))
+		fmt.Fprintf(f.out, "The server runs since %s. Counts are of the last hour, latencies since its start.\n%s\n\n", stamp(s.Started), measuredWhen(s))
 	} else {
 		fmt.Fprint(f.out, "No server runs: these are figures of the file, without latencies and without the free\nspace of the disk. Counts are of the last hour, as far as they were stored.\n\n")
 	}
@@ -79,6 +79,15 @@ func (f *frame) printStatistics(s *app.Statistics) {
 	f.printSources(s.Sources)
 	f.printRoutes(s)
 	f.printTotals(s)
+}
+
+// measuredWhen says how old the signals are: what came since is not in them.
+func measuredWhen(s *app.Statistics) string {
+	if s.Measured.IsZero() {
+		return "The signals are not measured yet: ask again in a moment."
+	}
+	ago := max(s.At.Sub(s.Measured), 0).Truncate(time.Second)
+	return "The signals were measured " + ago.String() + " ago, as every 30 s: what came since is not in them."
 }
 
 func (f *frame) printSignals(signals []event.Signal) {
