@@ -166,6 +166,13 @@ func (m *mess) checkLists() {
 		list := m.letters(event.Selector{Failure: g.ID}, 7)
 		want(m.t, "letters of "+g.Text, len(list), g.Dead)
 	}
+	lone, err := m.Lone(m.t.Context(), groups.Failures)
+	must(m.t, err)
+	for _, g := range groups.Failures {
+		e, is := lone[g.ID]
+		want(m.t, "one letter of "+g.Text, is, g.Dead == 1)
+		want(m.t, "its event", e.Key.ID, m.onlyOf(all, g.ID))
+	}
 	for _, f := range []DeliveryFilter{{}, {Source: "stripe"}, {Destination: "app", State: event.DeliverySent}, {State: event.DeliveryDead, Error: "HTTP 5"}} {
 		for _, limit := range []int{2, 400} {
 			var ids []int64
@@ -193,6 +200,20 @@ func (m *mess) checkLists() {
 			m.compare(s, all, limit)
 		}
 	}
+}
+
+// onlyOf is the event of the one dead letter of a group; "" where there are more.
+func (m *mess) onlyOf(all []DeadLetter, group int64) (id string) {
+	n := 0
+	for _, d := range all {
+		if d.Failure == group {
+			id, n = d.Event.Key.ID, n+1
+		}
+	}
+	if n != 1 {
+		return ""
+	}
+	return id
 }
 
 func (m *mess) compare(s event.Selector, all []DeadLetter, limit int) {

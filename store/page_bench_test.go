@@ -95,6 +95,23 @@ func BenchmarkPage(b *testing.B) {
 			_, err := sc.Failures(ctx, now, FailureFilter{Source: "source1", Text: "way"}, FailuresByLast, FailureCursor{}, 50)
 			return err
 		}},
+		{"dead letters of fifty groups of one", func() error {
+			groups := make([]event.Failure, 50)
+			for i := range groups {
+				groups[i] = event.Failure{ID: int64(i + 75), Kind: []event.FailureKind{event.FailedEvent, event.FailedDelivery}[(i+75)/101]}
+			}
+			_, err := sc.Lone(ctx, groups)
+			return err
+		}},
+		{"behind fifty dead letters", func() error {
+			found, err := sc.DeadLetters(ctx, event.Selector{}, "", 50)
+			for i := range found.Letters {
+				if err == nil {
+					_, _, err = sc.Behind(ctx, &found.Letters[i], 101)
+				}
+			}
+			return err
+		}},
 		{"dead counts", func() error { _, err := sc.DeadCounts(ctx); return err }},
 		{"dead letters", letters(event.Selector{}, "")},
 		{"dead letters, half way down", letters(event.Selector{}, middle)},

@@ -51,6 +51,10 @@ func TestQueryPlans(t *testing.T) {
 		return kind.columns() + " FROM " + over + strings.Repeat(ofItsEvent, 1-int(kind)) + " WHERE " + base +
 			fmt.Sprintf(" AND (%[1]s.finished_at, %[2]s) < (?, ?) ORDER BY %[1]s.finished_at DESC, %[2]s DESC LIMIT 9", kind.table(), kind.id())
 	}
+	lone := func(kind deadKind) string {
+		query, _ := kind.lone(1)
+		return query
+	}
 	groups := func(order FailureOrder) string {
 		query, _ := failureQuery(FailureFilter{Source: "gen"}, order, FailureCursor{Rank: 1, ID: 1})
 		return query
@@ -129,6 +133,9 @@ func TestQueryPlans(t *testing.T) {
 		},
 		"dead events of a group":     {died(deadEvents, 1), "event_failure (failure=? AND finished_at<?)"},
 		"dead deliveries of a group": {died(deadDeliveries, 1), "delivery_failure (failure=? AND finished_at<?)"},
+		"dead event of a group":      {lone(deadEvents), "event_failure (failure=?)"},
+		"dead delivery of a group":   {lone(deadDeliveries), "delivery_failure (failure=?)"},
+		"lane of a delivery":         {sqlDeliveryLaneOf, "INTEGER PRIMARY KEY (rowid=?)"},
 		"dead events":                {died(deadEvents, 0), "event_died (finished_at<?)"},
 		"dead deliveries":            {died(deadDeliveries, 0), "delivery_died (finished_at<?)"},
 		"groups by size":             {groups(FailuresBySize), "failure_dead (dead>? AND dead<?)"},
