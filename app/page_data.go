@@ -54,6 +54,10 @@ func (d pageData) Failure(ctx context.Context, id int64) (event.Failure, error) 
 	return d.app.store.Failure(ctx, d.app.opt.Clock(), id)
 }
 
+func (d pageData) Lone(ctx context.Context, groups []event.Failure) (map[int64]event.Event, error) {
+	return d.app.store.Lone(ctx, groups)
+}
+
 // headBytes is how much of a body a list of dead letters shows.
 const headBytes = 2048
 

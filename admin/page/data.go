@@ -17,6 +17,9 @@ type Data interface {
 	Failures(ctx context.Context, ask Ask) (Failures, error)
 	// Failure is one group.
 	Failure(ctx context.Context, id int64) (event.Failure, error)
+	// Lone are the events of those groups that have one dead letter, by the
+	// numbers of the groups.
+	Lone(ctx context.Context, groups []event.Failure) (map[int64]event.Event, error)
 	// Letters lists dead letters one by one.
 	Letters(ctx context.Context, ask Ask) (Letters, error)
 

@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"creel/event"
@@ -14,13 +15,14 @@ type deadView struct {
 	Flat    bool
 	Group   *event.Failure // of which the letters are shown
 	Groups  []event.Failure
+	Lone    map[int64]event.Event // of groups with one dead letter: it is replayed at one click
 	Letters []Letter
 	Health  map[string]event.DestinationHealth
 	Partial bool
 	Pager   pager
 	Targets []string // destinations that can be resumed: those of the configuration
 	Here    string   // the address of this list, to come back to
-	Ready   bool   // nothing narrows the list and nothing is dead
+	Ready   bool     // nothing narrows the list and nothing is dead
 }
 
 // deadLetters shows the dead letters, grouped by how they failed or one by one.
@@ -52,6 +54,9 @@ func deadLetters(q *request) {
 		var groups Failures
 		groups, err = q.data().Failures(q.ctx, s.ask)
 		v.Groups, next = groups.List, groups.Next
+		if err == nil {
+			v.Lone, err = q.lone(groups.List)
+		}
 	}
 	if err == nil {
 		v.Health, err = q.data().Health(q.ctx)
@@ -63,6 +68,30 @@ func deadLetters(q *request) {
 	v.Pager = q.pages("after", next)
 	v.Ready = len(v.Groups)+len(v.Letters) == 0 && !s.Narrowed()
 	q.render(http.StatusOK, "dead", layout{Title: "Dead letters", Here: "Dead letters", Live: true, Content: v})
+}
+
+// lone are the events of the groups of one.
+func (q *request) lone(groups []event.Failure) (map[int64]event.Event, error) {
+	var ones []event.Failure
+	for _, g := range groups {
+		if g.Dead == 1 {
+			ones = append(ones, g)
+		}
+	}
+	if len(ones) == 0 {
+		return nil, nil
+	}
+	return q.data().Lone(q.ctx, ones)
+}
+
+// One is what a button sends that replays the dead letter of a group of one; ""
+// where it has more.
+func (v deadView) One(group int64) string {
+	e, is := v.Lone[group]
+	if !is {
+		return ""
+	}
+	return strconv.Itoa(e.Run) + " " + e.Key.String()
 }
 
 // Total is how many dead letters there are, where the page lists all groups; it

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -54,5 +55,31 @@ func TestDeadLettersResumeTheirDestination(t *testing.T) {
 		if len(s.acted) != 2 || s.acted[0].Kind != want.Kind || s.acted[0].Target != want.Target || s.acted[0].Actor != want.Actor {
 			t.Errorf("%s: %+v", name, s.acted)
 		}
+	}
+}
+
+// A group with one dead letter is replayed at one click, in the run that was
+// seen; of more than one a plan comes first.
+func TestAGroupOfOneIsReplayedAtOneClick(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+	for id, dead := range []int{1, 2, 1} { // of the last one another number is known by now
+		s.groups = append(s.groups, event.Failure{ID: int64(id + 1), Kind: event.FailedEvent, Source: "shop", Dead: dead})
+	}
+	s.lone = map[int64]event.Event{1: {Key: event.Key{Source: "shop", ID: `a "b"`}, Run: 3}, 2: {Key: event.Key{Source: "shop", ID: "never"}}}
+	b := s.browser(t)
+	b.login(t)
+	_, text := b.get(t, "/")
+	one := "3 " + event.Key{Source: "shop", ID: `a "b"`}.String()
+	if n := strings.Count(text, `name="one"`); n != 1 || !strings.Contains(text, `name="one" value="`+html.EscapeString(one)+`"`) {
+		t.Errorf("%d groups are replayed at one click:\n%s", n, text)
+	}
+	if n := strings.Count(text, `value="replay all"`); n != 2 {
+		t.Errorf("%d groups have a plan first", n)
+	}
+	res, _ := b.do(t, http.MethodPost, "/replay", url.Values{"token": {b.token(t)}, "one": {one}, "failure": {"1"}, "back": {"/"}})
+	status(t, "replay", res, http.StatusSeeOther)
+	if len(s.acted) != 1 || s.acted[0].Kind != event.ActionReplay || s.acted[0].Selector.Run != 3 || s.acted[0].Selector.Keys[0].ID != `a "b"` {
+		t.Errorf("%+v", s.acted)
 	}
 }

@@ -36,6 +36,7 @@ type stand struct {
 	carried []event.Action
 	letters []Letter
 	groups  []event.Failure
+	lone    map[int64]event.Event
 	refuses bool // what is asked for was done already
 
 	deliveries []event.Delivery
@@ -61,6 +62,15 @@ func (s shown) Signals() ([]event.Signal, time.Time) {
 func (s shown) Names() ([]string, []string) { return []string{"shop"}, []string{"app"} }
 func (s shown) Failures(context.Context, Ask) (Failures, error) {
 	return Failures{List: s.groups}, nil
+}
+func (s shown) Lone(_ context.Context, groups []event.Failure) (map[int64]event.Event, error) {
+	found := map[int64]event.Event{}
+	for _, g := range groups {
+		if e, is := s.lone[g.ID]; is {
+			found[g.ID] = e
+		}
+	}
+	return found, nil
 }
 func (s shown) Letters(context.Context, Ask) (Letters, error) { return Letters{List: s.letters}, nil }
 func (s shown) Event(context.Context, event.Key) (Detail, error) {
