@@ -80,6 +80,9 @@ func (d pageData) Letters(ctx context.Context, ask page.Ask) (page.Letters, erro
 			continue
 		}
 		letter.Head = d.head(ctx, &letter.Event)
+		if letter.Lane, letter.Behind, err = d.app.store.Behind(ctx, &found.Letters[i], page.MaxBehind+1); err != nil {
+			return page.Letters{}, err
+		}
 		out.List = append(out.List, letter)
 	}
 	return out, nil

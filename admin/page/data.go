@@ -114,7 +114,12 @@ type Letter struct {
 	Event    event.Event
 	Delivery event.Delivery // ID 0: it is the event that is dead
 	Head     []byte         // the first bytes of the body
+	Lane     string         // in which it holds up Behind others
+	Behind   int            // counted one further than MaxBehind
 }
+
+// MaxBehind is how many that wait behind a dead letter are counted.
+const MaxBehind = 100
 
 // Letters is a page of dead letters, with the cursor of the next one. Partial
 // says that the search was stopped before the page was full, and goes on there.

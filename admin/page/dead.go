@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -135,6 +136,17 @@ func (l Letter) At() time.Time {
 		return l.Delivery.FinishedAt
 	}
 	return l.Event.FinishedAt
+}
+
+// Blocks says how many newer ones it holds up; "" where it holds up none.
+func (l Letter) Blocks() string {
+	switch {
+	case l.Behind <= 0:
+		return ""
+	case l.Behind > MaxBehind:
+		return fmt.Sprintf("blocks %d+ newer", MaxBehind)
+	}
+	return fmt.Sprintf("blocks %d newer", l.Behind)
 }
 
 // single tells whether a search is for events rather than for a kind of failure:

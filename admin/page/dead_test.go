@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -81,5 +82,37 @@ func TestAGroupOfOneIsReplayedAtOneClick(t *testing.T) {
 	status(t, "replay", res, http.StatusSeeOther)
 	if len(s.acted) != 1 || s.acted[0].Kind != event.ActionReplay || s.acted[0].Selector.Run != 3 || s.acted[0].Selector.Keys[0].ID != `a "b"` {
 		t.Errorf("%+v", s.acted)
+	}
+}
+
+// A dead letter says how many newer ones wait behind it, and leads to its lane
+// and no other.
+func TestADeadLetterSaysWhatItHoldsUp(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+	const lane = " shop//A 1\r\n&x "
+	for _, n := range []int{0, 3, MaxBehind, MaxBehind + 1} {
+		s.letters = append(s.letters, Letter{Event: event.Event{Key: event.Key{Source: "shop", ID: "a"}}, Lane: lane, Behind: n})
+	}
+	s.lanes = []event.ParkedLane{{Lane: lane, Event: event.Key{Source: "shop", ID: "first"}}, {Lane: "other", Event: event.Key{Source: "shop", ID: "second"}}}
+	b := s.browser(t)
+	b.login(t)
+	_, text := b.get(t, "/?view=flat")
+	links := regexp.MustCompile(`href="(/lanes[^"]*)">([^<]*)<`).FindAllStringSubmatch(text, -1)
+	var said []string
+	for _, link := range links {
+		if link[2] != "Parked lanes" {
+			said = append(said, html.UnescapeString(link[2]))
+			_, text = b.get(t, html.UnescapeString(link[1]))
+			if !strings.Contains(text, "first") || strings.Contains(text, "second") {
+				t.Errorf("%s leads to:\n%s", link[1], text)
+			}
+		}
+	}
+	if got := strings.Join(said, ", "); got != "blocks 3 newer, blocks 100 newer, blocks 100+ newer" {
+		t.Errorf("it says %q", got)
+	}
+	if _, text = b.get(t, "/lanes?lane=gone"); !strings.Contains(text, "It is not parked.") {
+		t.Error("a lane that is free again is not said to be")
 	}
 }

@@ -37,6 +37,7 @@ type stand struct {
 	letters []Letter
 	groups  []event.Failure
 	lone    map[int64]event.Event
+	lanes   []event.ParkedLane
 	refuses bool // what is asked for was done already
 
 	deliveries []event.Delivery
@@ -62,6 +63,14 @@ func (s shown) Signals() ([]event.Signal, time.Time) {
 func (s shown) Names() ([]string, []string) { return []string{"shop"}, []string{"app"} }
 func (s shown) Failures(context.Context, Ask) (Failures, error) {
 	return Failures{List: s.groups}, nil
+}
+func (s shown) Lane(_ context.Context, lane string) (list []event.ParkedLane, _ error) {
+	for _, one := range s.lanes {
+		if one.Lane == lane {
+			list = append(list, one)
+		}
+	}
+	return list, nil
 }
 func (s shown) Lone(_ context.Context, groups []event.Failure) (map[int64]event.Event, error) {
 	found := map[int64]event.Event{}

@@ -172,17 +172,28 @@ func showAction(q *request) {
 
 // lanesView is the lanes whose head waits for a person.
 type lanesView struct {
+	Lane  string // the one that is shown; "" where all are
 	List  []event.ParkedLane
 	Pager pager
 }
 
 func listLanes(q *request) {
-	list, err := q.data().Lanes(q.ctx, q.given("after"), rows)
+	v := lanesView{Lane: q.r.URL.Query().Get("lane"), Pager: q.pages("after", "")} // blanks belong to a name
+	var list []event.ParkedLane
+	var err error
+	if v.Lane != "" {
+		list, err = q.data().Lane(q.ctx, v.Lane)
+	} else {
+		list, err = q.data().Lanes(q.ctx, q.given("after"), rows)
+	}
 	if err != nil {
 		q.failed(err)
 		return
 	}
-	v := lanesView{List: list, Pager: q.pages("after", "")}
+	if v.List = list; v.Lane != "" {
+		q.render(http.StatusOK, "lanes", layout{Title: "Parked lane", Here: "Parked lanes", Live: true, Content: v})
+		return
+	}
 	if next := admin.LanesNext(list, rows); next != "" {
 		v.Pager = q.pages("after", next)
 	}
