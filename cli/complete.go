@@ -35,6 +35,21 @@ func (f *frame) sourceNames() []string {
 	return namesOf(s.config)
 }
 
+// ruleNames are the rules of a configuration, those that forward = makes too.
+func ruleNames(cfg *config.Config) []string {
+	var names []string
+	for i := range cfg.Rules {
+		names = append(names, cfg.Rules[i].Name)
+	}
+	for i := range cfg.Sources {
+		if len(cfg.Sources[i].Forward) > 0 {
+			names = append(names, "forward "+cfg.Sources[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 func namesOf(cfg *config.Config) []string {
 	names := make([]string, len(cfg.Sources))
 	for i := range cfg.Sources {

@@ -102,7 +102,7 @@ func (f *frame) listDeliveries(cmd *cobra.Command, cfg *config.Config, reader *s
 		if filter == (store.DeliveryFilter{}) {
 			return nothing("creel events, to see whether anything has come in")
 		}
-		return noneNamed(cfg, filter.Source, filter.Destination, "creel deliveries, without a filter")
+		return noneNamed(cmd.Context(), reader, cfg, filter.Source, filter.Destination, "creel deliveries, without a filter")
 	}
 	if rows != nil {
 		rows.flush()

@@ -102,7 +102,7 @@ func (f *frame) planDiscard(ctx context.Context, action event.Action) error {
 		return failed("", "plan: %w", err)
 	}
 	if events == 0 {
-		return noneNamed(s.config, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
+		return noneNamed(ctx, reader, s.config, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
 	}
 	if !f.asJSON {
 		rows.flush()

@@ -84,7 +84,7 @@ func (f *frame) runDrill(ctx context.Context, how drilling) error {
 	report, err := drill.Run(ctx, opt)
 	switch {
 	case errors.Is(err, drill.ErrNoRule):
-		return usage("creel check", "%w", err)
+		return usage(strangeRule(how.rules, ruleNames(opt.Snapshot.Config)), "%w", err)
 	case ctx.Err() != nil:
 		return failed("", "interrupted")
 	case err != nil:

@@ -73,7 +73,7 @@ func (f *frame) listEvents(ctx context.Context, cfg *config.Config, reader *stor
 		return err
 	}
 	if count == 0 {
-		return noneNamed(cfg, selector.Source, selector.Destination, "creel events, without a filter")
+		return noneNamed(ctx, reader, cfg, selector.Source, selector.Destination, "creel events, without a filter")
 	}
 	if count == limit && !f.asJSON {
 		fmt.Fprintf(f.err, "The newest %d; --limit 0 lists all.\n", limit)

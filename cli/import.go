@@ -133,7 +133,7 @@ func isHeaderName(text string) bool {
 
 func knownSource(cfg *config.Config, name string) error {
 	if names := namesOf(cfg); !slices.Contains(names, name) {
-		return usage("one of "+strings.Join(names, ", "), "there is no source %q in the configuration", name)
+		return usage(meant(name, names), "there is no source %q in the configuration", name)
 	}
 	return nil
 }

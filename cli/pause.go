@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +33,7 @@ func (f *frame) destinationAction(kind event.ActionKind, name, short, said strin
 			if names := s.config.DestinationNames(); !slices.Contains(names, args[0]) {
 				hint := "put it back into the configuration: creel discard --destination " + args[0] + " gives up what waits for one that is gone"
 				if len(names) > 0 {
-					hint = "one of " + strings.Join(names, ", ") + "; for one that is gone, creel discard --destination " + args[0]
+					hint = meant(args[0], names) + "; for one that is gone, creel discard --destination " + args[0]
 				}
 				return usage(hint, "there is no destination %q in the configuration", args[0])
 			}

@@ -31,8 +31,11 @@ senders were answered 401 and told nothing; here is the cause.`,
   creel rejects retry --source stripe --reason "secret repaired"`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, _, err := f.server(cmd.Context())
+			client, s, err := f.server(cmd.Context())
 			if err != nil {
+				return err
+			}
+			if err := s.known(cmd.Context(), filter.Source, ""); err != nil {
 				return err
 			}
 			filter.Limit = int(limit)
@@ -242,8 +245,11 @@ Exit 0 when all were accepted, 3 when some were, 1 when none was.`,
 					return err
 				}
 			}
-			client, _, err := f.server(cmd.Context())
+			client, s, err := f.server(cmd.Context())
 			if err != nil {
+				return err
+			}
+			if err := s.known(cmd.Context(), ask.Source, ""); err != nil {
 				return err
 			}
 			ask.Actor = f.actor()

@@ -93,6 +93,9 @@ func (f *frame) bulkAction(ctx context.Context, action event.Action) error {
 	if err != nil {
 		return err
 	}
+	if err := s.known(ctx, selector.Source, selector.Destination); err != nil {
+		return err
+	}
 	done, alone, err := f.act(ctx, s, action)
 	if errors.Is(err, event.ErrNotFound) {
 		return &exit{code: exitNothing, err: errors.New("no event has that key"), hint: "creel events"}
@@ -119,7 +122,7 @@ func (f *frame) bulkAction(ctx context.Context, action event.Action) error {
 		}
 	}
 	if done.Selected == 0 {
-		return noneNamed(s.config, selector.Source, selector.Destination, "creel events, to see what there is")
+		return nothing("creel events, to see what there is")
 	}
 	return f.partly(done, len(selector.Keys)-done.Selected)
 }
@@ -189,7 +192,7 @@ func (f *frame) plan(ctx context.Context, action event.Action) error {
 		return failed("", "plan: %w", err)
 	}
 	if count == 0 {
-		return noneNamed(s.config, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
+		return noneNamed(ctx, reader, s.config, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
 	}
 	if !f.asJSON {
 		rows.flush()

@@ -77,8 +77,11 @@ func checkTailState(text string) error {
 func (f *frame) follow(cmd *cobra.Command, filter admin.TailFilter) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	client, _, err := f.server(ctx)
+	client, s, err := f.server(ctx)
 	if err != nil {
+		return err
+	}
+	if err := s.known(ctx, filter.Source, ""); err != nil {
 		return err
 	}
 	begun := func() {

@@ -168,7 +168,7 @@ func (f *frame) diagnose(ctx context.Context, s *setup, capture *source.Capture,
 		}
 	}
 	if !found {
-		return source.Diagnosis{}, "", usage("one of "+strings.Join(namesOf(s.config), ", "), "there is no source %q in the configuration", name)
+		return source.Diagnosis{}, "", usage(meant(name, namesOf(s.config)), "there is no source %q in the configuration", name)
 	}
 	d, err := snapshot.Diagnose(name, &capture.Request, at)
 	against := s.file
