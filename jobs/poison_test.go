@@ -58,11 +58,14 @@ func checkPoisoned(t *testing.T, f *fixture, good, outages int, held bool) {
 	if sent := f.count(event.DeliverySent); sent != good {
 		t.Errorf("%d of %d sent", sent, good)
 	}
-	if d := f.delivery(1); d.State != event.DeliveryDead || d.Attempts != f.routes[0].Policy.Attempts {
-		t.Errorf("%+v", d)
-	}
 	// The death is all that is left of an outage that is over.
 	got, dead := f.outages("app"), f.incidents(event.CauseDeadDelivery)
+	// What took its last attempt may have looked like an outage, for which it
+	// gets one more.
+	least := f.routes[0].Policy.Attempts
+	if d := f.delivery(1); d.State != event.DeliveryDead || d.Attempts < least || d.Attempts > least+len(got) || held && d.Attempts != least {
+		t.Errorf("%+v", d)
+	}
 	if len(dead) != 1 || dead[0].Count != 1 || dead[0].Over() || len(got) > outages || held && len(got) != 1 {
 		t.Errorf("incidents %+v, %+v", got, dead)
 	}
