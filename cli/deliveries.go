@@ -44,6 +44,7 @@ func (f *frame) deliveries() *cobra.Command {
 	}
 	textVar(cmd, &filter.Destination, "destination", "destination name")
 	textVar(cmd, &state, "state", "state: "+joinDeliveryStates())
+	completes(cmd, "state", words(event.DeliveryStates()))
 	textVar(cmd, &key, "event", "the event that they belong to")
 	limitFlag(cmd, &limit)
 	return f.jsonFlag(cmd)

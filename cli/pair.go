@@ -47,7 +47,6 @@ Exit 0 when the secret was taken, 1 when none came.`,
 	cmd.Flags().DurationVar(&wait, "for", 10*time.Minute, "how long to wait, with its unit")
 	cmd.Flags().BoolVar(&ask.Replace, "replace", false, "take another secret in place of the one that is there")
 	cmd.Flags().StringVar(&ask.Reason, "reason", "", "why, for the audit trail")
-	completesArgument(cmd, f.sourceNames)
 	return f.jsonFlag(cmd)
 }
 

@@ -49,7 +49,6 @@ senders were answered 401 and told nothing; here is the cause.`,
 	textVar(cmd, &filter.Source, "source", "source name")
 	textVar(cmd, &filter.Cause, "cause", "cause: "+strings.Join(causeNames(), ", "))
 	limitFlag(cmd, &limit)
-	completes(cmd, "source", f.sourceNames)
 	completes(cmd, "cause", causeNames)
 	cmd.AddCommand(f.showReject(), f.retryRejects())
 	return f.jsonFlag(cmd)
@@ -262,7 +261,6 @@ Exit 0 when all were accepted, 3 when some were, 1 when none was.`,
 	}
 	textVar(cmd, &ask.Source, "source", "all rejected requests of this source")
 	cmd.Flags().StringVar(&ask.Reason, "reason", "", "why, for the audit trail")
-	completes(cmd, "source", f.sourceNames)
 	return f.jsonFlag(cmd)
 }
 

@@ -105,6 +105,7 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 partly done,
 	root.AddCommand(f.rejects(), f.verify(), f.tail(), f.stats(), f.pair())
 	root.AddCommand(f.importFile(), f.reconcile())
 	root.AddCommand(f.balances(), f.ledger(), f.records(), f.object(), f.conflicts(), f.duplicates())
+	f.completesNames(root)
 	return root
 }
 

@@ -21,6 +21,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 	textVar(cmd, &s.account, "account", "the sender's account")
 	textVar(cmd, &s.kind, "type", "event type, * matches anything (invoice.*)")
 	textVar(cmd, &s.state, "state", "state: "+joinStates()+"; dead also selects events with a dead delivery")
+	completes(cmd, "state", words(event.States()))
 	textVar(cmd, &s.object, "object", "the object that the event is about")
 	textVar(cmd, &s.destination, "destination", "events with a delivery to this destination")
 	textVar(cmd, &s.text, "error", "part of the error text")

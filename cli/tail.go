@@ -38,7 +38,6 @@ says how much was left out.`,
 	textVar(cmd, &filter.Source, "source", "source name")
 	textVar(cmd, &filter.Type, "type", "event type, * matches anything (invoice.*)")
 	textVar(cmd, &filter.State, "state", "state that an event or a delivery has come to: "+strings.Join(tailStates(), ", "))
-	completes(cmd, "source", f.sourceNames)
 	completes(cmd, "state", tailStates)
 	return f.jsonFlag(cmd)
 }

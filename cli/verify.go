@@ -68,7 +68,6 @@ Exit 0 when it verifies, 1 when it does not.`,
 	textVar(cmd, &how.source, "source", "the source; the one in the path of the request otherwise")
 	textVar(cmd, &how.at, "at", "when it came: 2026-11-01T10:00:00Z, or 24h ago as 24h; now otherwise")
 	cmd.Flags().Int64Var(&how.drawer, "drawer", 0, "the number of a rejected request instead of a file")
-	completes(cmd, "source", f.sourceNames)
 	return f.jsonFlag(cmd)
 }
 
