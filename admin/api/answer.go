@@ -36,6 +36,7 @@ func invalid(hint, format string, args ...any) error {
 type plain struct {
 	kind string // its type
 	file bool   // it is to be kept, and not to be shown
+	line any    // of what type each line of it is, where it is JSON by lines
 	data []byte
 }
 

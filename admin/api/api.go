@@ -44,6 +44,7 @@ type API struct {
 	opt     Options
 	guesses *admin.Guesses
 	bodies  chan struct{} // room for answers that have a body
+	exports chan struct{} // room for lists that are written whole
 	router  *httprouter.Router
 }
 
@@ -60,7 +61,7 @@ func New(opt Options) (*API, error) {
 	if opt.Guessed == nil {
 		opt.Guessed = func() {}
 	}
-	a := &API{opt: opt, guesses: admin.NewGuesses(opt.Clock), bodies: make(chan struct{}, bodiesAtOnce)}
+	a := &API{opt: opt, guesses: admin.NewGuesses(opt.Clock), bodies: make(chan struct{}, bodiesAtOnce), exports: make(chan struct{}, exportsAtOnce)}
 	router := httprouter.New()
 	router.RedirectTrailingSlash, router.RedirectFixedPath, router.HandleOPTIONS = false, false, false
 	for _, one := range routes() {
@@ -133,6 +134,10 @@ func (a *API) handle(one route) httprouter.Handle {
 		}
 		if err != nil {
 			a.fail(w, r, err)
+			return
+		}
+		if all, is := value.(exporter); is {
+			a.write(w, r, all)
 			return
 		}
 		reply(w, value)

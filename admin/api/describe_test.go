@@ -87,6 +87,8 @@ func (d *describer) operation(r api.Route) object {
 func (d *describer) responses(r api.Route) object {
 	kind, schema := "application/json", object{}
 	switch {
+	case r.Line != nil:
+		kind, schema = r.Plain, d.schema(reflect.TypeOf(r.Line))
 	case r.Plain != "" && r.Plain != kind:
 		kind = r.Plain
 	case r.Plain != "":
@@ -112,7 +114,7 @@ func (d *describer) responses(r api.Route) object {
 }
 
 func (d *describer) parameter(r api.Route, name string) object {
-	required := name == "key" && strings.HasPrefix(r.Path, "/event") && r.Path != "/events" || name == "object" && strings.HasPrefix(r.Path, "/object")
+	required := name == "key" && strings.HasPrefix(r.Path, "/event") && !strings.HasPrefix(r.Path, "/events") || name == "object" && strings.HasPrefix(r.Path, "/object")
 	text, own := parameterTexts()[r.Path+" "+name]
 	if !own && !required {
 		if d.shared[name] == nil {

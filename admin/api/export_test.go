@@ -6,6 +6,7 @@ type Route struct {
 	Query              []string
 	Ask, Answer        any
 	Plain              string // the type of an answer that is no JSON value of ours
+	Line               any    // what each line of it is, where it is JSON by lines
 	Figures            bool   // the answer is the statistics
 	Once               bool   // it takes an idempotency key
 	Keyed              bool   // it needs one
@@ -18,7 +19,7 @@ func Routes() []Route {
 		one := Route{Method: r.method, Path: r.path, Text: r.text, Query: r.query, Ask: r.ask, Answer: r.answer}
 		switch answer := r.answer.(type) {
 		case plain:
-			one.Plain = answer.kind
+			one.Plain, one.Line = answer.kind, answer.line
 		case figures:
 			one.Figures = true
 		}

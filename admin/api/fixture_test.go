@@ -34,6 +34,7 @@ type stand struct {
 	lanes  []event.ParkedLane
 	asks   []page.Ask
 	filter []page.DeliveryFilter
+	pages  func(context.Context, page.Ask) (page.Events, error) // of events; nil is one that has no end
 }
 
 func (s *stand) clock() time.Time {
@@ -96,10 +97,13 @@ func (s *stand) do(t *testing.T, token, method, path, body string, header ...str
 	return res, string(text)
 }
 
-func (s *stand) Events(_ context.Context, ask page.Ask) (page.Events, error) {
+func (s *stand) Events(ctx context.Context, ask page.Ask) (page.Events, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.asks = append(s.asks, ask)
+	s.mu.Unlock()
+	if s.pages != nil {
+		return s.pages(ctx, ask)
+	}
 	return page.Events{List: []event.Event{{Seq: 7, Key: event.Key{Source: "shop", ID: "a"}}}, Next: 7, Partial: true}, s.fails
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -75,7 +76,12 @@ func events(c *call) (any, error) {
 	if _, err := c.cursor(); err != nil {
 		return nil, err
 	}
-	found, err := c.data().Events(c.ctx, ask)
+	return c.eventsFrom(c.ctx, ask)
+}
+
+// eventsFrom is a page of a search for events.
+func (c *call) eventsFrom(ctx context.Context, ask page.Ask) (list[admin.EventLine], error) {
+	found, err := c.data().Events(ctx, ask)
 	out := list[admin.EventLine]{Items: lines(found.List, admin.LineOf), Partial: found.Partial}
 	if found.Next > 0 {
 		out.Next = strconv.FormatInt(found.Next, 10)
@@ -96,11 +102,24 @@ func deadLetters(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ask.State != "" && ask.State != event.Dead {
-		return nil, invalid("leave the state out", "dead letters are dead, and not %s", ask.State)
+	if err := onlyDead(&ask.Selector); err != nil {
+		return nil, err
 	}
-	ask.State = event.Dead
-	found, err := c.data().Letters(c.ctx, ask)
+	return c.lettersFrom(c.ctx, ask)
+}
+
+// onlyDead narrows a search to dead letters.
+func onlyDead(s *event.Selector) error {
+	if s.State != "" && s.State != event.Dead {
+		return invalid("leave the state out", "dead letters are dead, and not %s", s.State)
+	}
+	s.State = event.Dead
+	return nil
+}
+
+// lettersFrom is a page of a search for dead letters.
+func (c *call) lettersFrom(ctx context.Context, ask page.Ask) (list[letterLine], error) {
+	found, err := c.data().Letters(ctx, ask)
 	return list[letterLine]{Next: found.Next, Partial: found.Partial, Items: lines(found.List, func(l page.Letter) letterLine {
 		line := letterLine{Event: admin.LineOf(l.Event)}
 		if l.Delivery.ID != 0 {

@@ -116,3 +116,31 @@ func TestADeadLetterSaysWhatItHoldsUp(t *testing.T) {
 		t.Error("a lane that is free again is not said to be")
 	}
 }
+
+// From every list of events and dead letters all that it means is got in one
+// piece, from its beginning, and nothing where nothing is.
+func TestListsLeadToAllOfThem(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "https://example.com/creel/")
+	s.letters = []Letter{{Event: event.Event{Key: event.Key{Source: "shop", ID: "a"}}}}
+	s.groups = []event.Failure{{ID: 1, Source: "shop", Dead: 2}}
+	b := s.browser(t)
+	res, _ := b.do(t, http.MethodPost, "/creel/login", url.Values{"name": {"ana"}, "password": {goodPassword}}, "Host", "example.com")
+	cookie, _, _ := strings.Cut(res.Header.Get("Set-Cookie"), ";")
+	for path, want := range map[string]string{
+		"/?q=source:shop":            "/creel/api/v1/dead-letters.jsonl?q=state%3Adead+source%3Ashop",
+		"/?view=flat&after=1d1":      "/creel/api/v1/dead-letters.jsonl?q=state%3Adead",
+		"/?failure=7":                "/creel/api/v1/dead-letters.jsonl?q=state%3Adead+failure%3A7",
+		"/events?after=9&state=dead": "/creel/api/v1/events.jsonl?q=state%3Adead",
+		"/events":                    "/creel/api/v1/events.jsonl",
+	} {
+		_, text := b.get(t, "/creel"+path, "Host", "example.com", "Cookie", cookie)
+		if !strings.Contains(html.UnescapeString(text), `href="`+want+`" download`) {
+			t.Errorf("%s does not lead to %s", path, want)
+		}
+	}
+	s.letters, s.groups = nil, nil
+	if _, text := b.get(t, "/creel/", "Host", "example.com", "Cookie", cookie); strings.Contains(text, "jsonl") {
+		t.Error("nothing leads to all of it")
+	}
+}

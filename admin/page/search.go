@@ -81,6 +81,9 @@ func (s *search) JSON() template.URL {
 	return template.URL(query([]string{"q", s.ask.Selector.Query(), "cursor", s.ask.Cursor}))
 }
 
+// All is the same search from its beginning to its end, for the API.
+func (s *search) All() template.URL { return template.URL(query([]string{"q", s.ask.Selector.Query()})) }
+
 // Fields are the fields of the form, for another form that means the same.
 func (s *search) Fields() map[string]string {
 	return map[string]string{"q": s.Q, "source": s.Source, "destination": s.Destination, "state": s.State, "since": s.Since}
