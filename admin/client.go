@@ -196,5 +196,5 @@ func refusal(response *http.Response) error {
 	case response.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("%w: %s", event.ErrNotFound, strings.TrimPrefix(said.Error, event.ErrNotFound.Error()+": "))
 	}
-	return errors.New(said.Error)
+	return hinted{said}
 }

@@ -145,7 +145,7 @@ func reply(w http.ResponseWriter, value any, err error) {
 		w.Header().Set("Retry-After", "1")
 		problem(w, http.StatusServiceUnavailable, err.Error())
 	case err != nil:
-		problem(w, http.StatusInternalServerError, err.Error())
+		write(w, http.StatusInternalServerError, Problem{Error: err.Error(), Hint: HintOf(err)})
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(value)
@@ -159,10 +159,28 @@ var ErrRefused = errors.New("refused")
 // Problem is the body of an answer that is not a success.
 type Problem struct {
 	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"` // what to do next
 }
 
-func problem(w http.ResponseWriter, status int, text string) {
+func problem(w http.ResponseWriter, status int, text string) { write(w, status, Problem{Error: text}) }
+
+func write(w http.ResponseWriter, status int, p Problem) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(Problem{Error: text})
+	_ = json.NewEncoder(w).Encode(p)
 }
+
+// HintOf is what an error says that can be done; "" where it does not.
+func HintOf(err error) string {
+	var knows interface{ Hint() string }
+	if errors.As(err, &knows) {
+		return knows.Hint()
+	}
+	return ""
+}
+
+// hinted is an error of the server with what it said can be done.
+type hinted struct{ Problem }
+
+func (h hinted) Error() string { return h.Problem.Error }
+func (h hinted) Hint() string  { return h.Problem.Hint }

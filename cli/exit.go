@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+
+	"creel/admin"
 )
 
 // The exit codes. Scripts rely on them.
@@ -33,6 +35,9 @@ func failed(hint, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if inner := (*exit)(nil); hint == "" && errors.As(err, &inner) {
 		hint = inner.hint
+	}
+	if hint == "" {
+		hint = admin.HintOf(err)
 	}
 	return &exit{code: exitFailed, err: err, hint: hint}
 }

@@ -118,7 +118,11 @@ func TestGateO4Command(t *testing.T) {
 	}
 	// A list that can not be read is no list without a gap.
 	s.Setenv("APP_SECRET", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
-	if _, _, text := s.Run(t, "reconcile", "shop", "--since", "24h"); !strings.Contains(string(text), "HTTP 401") {
+	if _, _, text := s.Run(t, "reconcile", "shop", "--since", "24h"); !strings.Contains(string(text), "HTTP 401") || !strings.Contains(string(text), "\nTry: make a token") {
 		t.Errorf("%s", text)
+	}
+	s.Start(t)
+	if _, _, text := s.Run(t, "reconcile", "shop", "--since", "24h"); !strings.Contains(string(text), "HTTP 401") || !strings.Contains(string(text), "\nTry: make a token") {
+		t.Errorf("by the server: %s", text)
 	}
 }

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,53 +92,28 @@ func (l *Lister) askOnce(ctx context.Context, pace *Pace, q question) (answer, t
 	}
 	res, err := l.client.Do(req)
 	if err != nil {
-		return answer{}, 0, l.failed(q.target, errors.Unwrap(err).Error())
+		return answer{}, 0, l.unreached(q.target, err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, mostListed+1))
 	switch {
 	case err != nil:
-		return answer{}, 0, l.failed(q.target, err.Error())
+		return answer{}, 0, l.unreached(q.target, err)
 	case len(body) > mostListed:
-		return answer{}, -1, l.failed(q.target, fmt.Sprintf("the answer is larger than %d bytes", mostListed))
+		return answer{}, -1, l.failed(q.target, "a smaller reconcile.page_size", fmt.Sprintf("the answer is larger than %d bytes", mostListed))
 	case res.StatusCode >= 200 && res.StatusCode <= 299:
 		return answer{body: body, link: nextLink(res.Header.Values("Link"))}, 0, nil
 	}
 	wait := listWait(res.Header, pace.Now())
-	why := fmt.Sprintf("HTTP %d %s", res.StatusCode, http.StatusText(res.StatusCode)) + whatToAsk(res)
+	refused := l.refused(q.target, res, wait)
 	limited := res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusForbidden && wait > 0
 	switch {
 	case !limited && res.StatusCode != http.StatusRequestTimeout && res.StatusCode < 500:
 		wait = -1
 	case wait > mostListWait:
-		why += fmt.Sprintf(", and it asks to wait for %s: try again then", wait.Round(time.Second))
 		wait = -1
 	}
-	return answer{}, wait, l.failed(q.target, why)
-}
-
-// whatToAsk is what an answer that is no list says about the configuration.
-func whatToAsk(res *http.Response) string {
-	switch {
-	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
-		return ": reconcile.token is not accepted, or may not read events"
-	case res.StatusCode == http.StatusNotFound:
-		return ": look at reconcile.url and what settings put into it"
-	case res.StatusCode >= 300 && res.StatusCode <= 399:
-		if to, err := res.Location(); err == nil {
-			return " to " + to.Scheme + "://" + to.Host + ", which is not followed: look at reconcile.url"
-		}
-	}
-	return ""
-}
-
-// failed names the request without its query, and no secret.
-func (l *Lister) failed(target *url.URL, reason string) error {
-	text := fmt.Sprintf("list the events at %s://%s%s: %s", target.Scheme, target.Host, target.Path, reason)
-	for _, secret := range l.secret {
-		text = strings.ReplaceAll(text, secret, "[secret]")
-	}
-	return errors.New(text)
+	return answer{}, wait, refused
 }
 
 // listWait is how long an answer asks to wait: Retry-After (RFC 9110, section

@@ -122,7 +122,7 @@ func (w *walk) page(ctx context.Context, ask question) (page, error) {
 	}
 	p := page{answer: got, doc: path.NewDocument(event.Payload{Body: got.body}), known: true, old: true}
 	if why := w.wrong(p); why != "" {
-		return p, w.lister.failed(ask.target, "the answer says that it failed: "+why)
+		return p, w.lister.failed(ask.target, lookAtURL, "the answer says that it failed: "+why)
 	}
 	elements, missed, err := p.doc.Each(w.lister.items)
 	if err == nil && missed > 0 && !w.lister.absent {
@@ -130,9 +130,9 @@ func (w *walk) page(ctx context.Context, ask question) (page, error) {
 	}
 	if err != nil {
 		if strings.HasPrefix(strings.TrimSpace(string(got.body[:min(len(got.body), 64)])), "<") {
-			return p, w.lister.failed(ask.target, "the answer is no JSON: it is a page for people. Look at reconcile.url")
+			return p, w.lister.failed(ask.target, lookAtURL, "the answer is no JSON: it is a page for people. Look at reconcile.url")
 		}
-		return p, w.lister.failed(ask.target, fmt.Sprintf("the answer has no list at %s: %v", w.lister.items, err))
+		return p, w.lister.failed(ask.target, lookAtURL, fmt.Sprintf("the answer has no list at %s: %v", w.lister.items, err))
 	}
 	w.result.Pages++
 	w.result.Items += len(elements)
@@ -283,10 +283,10 @@ func (w *walk) step(ask question, text string) (*question, error) {
 	}
 	next, err := ask.target.Parse(text)
 	if err != nil {
-		return nil, w.lister.failed(ask.target, "the next page has no usable address")
+		return nil, w.lister.failed(ask.target, lookAtURL, "the next page has no usable address")
 	}
 	if next.Scheme != ask.target.Scheme || !strings.EqualFold(next.Host, ask.target.Host) || next.User != nil {
-		return nil, w.lister.failed(ask.target, "the next page is at another address, "+next.Scheme+"://"+next.Host+", which does not get the token")
+		return nil, w.lister.failed(ask.target, lookAtURL, "the next page is at another address, "+next.Scheme+"://"+next.Host+", which does not get the token")
 	}
 	ask.target = next
 	return &ask, nil
