@@ -128,6 +128,9 @@ func around(edits []edit) (lines []changedLine, more bool) {
 			near[n] = true
 		}
 	}
+	for i := range near { // no line is left out alone
+		near[i] = near[i] || (i == 0 || near[i-1]) && (i+1 == len(near) || near[i+1])
+	}
 	left := 0
 	for i, one := range edits {
 		if !near[i] {

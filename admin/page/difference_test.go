@@ -99,7 +99,7 @@ func TestADifferenceIsBounded(t *testing.T) {
 // What is equal far from what differs is counted and not shown.
 func TestADifferenceIsShownWithWhatStandsAroundIt(t *testing.T) {
 	t.Parallel()
-	way, _ := difference(strings.Split("1 2 3 4 5 6 7 8 9", " "), strings.Split("1 2 3 4 5 six 7 8 9", " "))
+	way, _ := difference(strings.Split("1 2 3 4 5 6 7 8 9 0", " "), strings.Split("1 2 3 4 5 six 7 8 9 0", " "))
 	lines, more := around(way)
 	var b strings.Builder
 	for _, l := range lines {
@@ -109,7 +109,7 @@ func TestADifferenceIsShownWithWhatStandsAroundIt(t *testing.T) {
 			fmt.Fprintf(&b, "%c%s", l.Sign, l.Text)
 		}
 	}
-	if got := b.String(); got != "(2) 3 4 5-6+six 7 8 9" || more {
+	if got := b.String(); got != "(2) 3 4 5-6+six 7 8 9 0" || more {
 		t.Errorf("%q, more %v", got, more)
 	}
 	if lines, more = around(slices.Repeat([]edit{{'+', "x"}}, changedMost+1)); len(lines) != changedMost || !more {
