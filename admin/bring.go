@@ -2,7 +2,9 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
@@ -17,6 +19,9 @@ type Bring interface {
 	Import(ctx context.Context, ask AskImport) ([]ImportedLine, error)
 	// Reconcile compares a source with the list that its sender keeps.
 	Reconcile(ctx context.Context, ask AskReconcile) (Reconciled, error)
+	// Reconciling is how far the last comparison of a source is, or was when it
+	// ended; event.ErrNotFound where there was none.
+	Reconciling(ctx context.Context, source string) (Reconciling, error)
 }
 
 // AskImport is a piece of a file of events.
@@ -85,6 +90,31 @@ type Reconciled struct {
 	More       int            `json:"missing_not_listed,omitempty"` // beyond those in missing_events
 }
 
+// Reconciling is how far a comparison is.
+type Reconciling struct {
+	Began  time.Time      `json:"began_at"`
+	Ended  bool           `json:"ended"`
+	Read   source.Reading `json:"read"`
+	Import bool           `json:"import"`
+	Again  bool           `json:"redeliver"`
+
+	Missing   int `json:"missing"`
+	Recovered int `json:"recovered"`
+	Asked     int `json:"redelivered"`
+}
+
+// Left is what became of what a comparison had found when it broke off.
+func (r Reconciling) Left() string {
+	found := fmt.Sprintf("read so far: pages %d, events %d, missing %d", r.Read.Pages, r.Read.Listed, r.Missing)
+	switch {
+	case r.Recovered > 0:
+		return fmt.Sprintf("%s, recovered %d. These stay; the same again brings in the rest", found, r.Recovered)
+	case r.Asked > 0:
+		return fmt.Sprintf("%s, asked for again %d. The same again asks for the rest", found, r.Asked)
+	}
+	return found + ". None of it was used: the gap is what it was"
+}
+
 // MissingEvent is an event that the inbox did not have.
 type MissingEvent struct {
 	Key     event.Key `json:"key"`
@@ -102,6 +132,10 @@ func routeBring(router *httprouter.Router, ops Bring) {
 	router.POST("/api/v1/reconcile", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 		asked(w, r, ops.Reconcile)
 	})
+	router.GET("/api/v1/reconcile/:source", func(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+		far, err := ops.Reconciling(r.Context(), params.ByName("source"))
+		reply(w, far, err)
+	})
 }
 
 // Import hands a piece of a file to the server.
@@ -114,4 +148,10 @@ func (c *Client) Import(ctx context.Context, ask AskImport) (done []ImportedLine
 func (c *Client) Reconcile(ctx context.Context, ask AskReconcile) (done Reconciled, err error) {
 	err = c.call(ctx, http.MethodPost, "/api/v1/reconcile", ask, &done)
 	return done, err
+}
+
+// Reconciling asks the server how far a comparison is.
+func (c *Client) Reconciling(ctx context.Context, source string) (far Reconciling, err error) {
+	err = c.call(ctx, http.MethodGet, "/api/v1/reconcile/"+url.PathEscape(source), nil, &far)
+	return far, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"creel/admin"
@@ -16,31 +15,6 @@ import (
 
 // mostMissing is how many missing events an answer names.
 const mostMissing = 10_000
-
-// comparing keeps two comparisons of one source apart.
-type comparing struct {
-	mu   sync.Mutex
-	busy map[string]bool
-}
-
-func (c *comparing) begin(name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.busy[name] {
-		return false
-	}
-	if c.busy == nil {
-		c.busy = map[string]bool{}
-	}
-	c.busy[name] = true
-	return true
-}
-
-func (c *comparing) end(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.busy, name)
-}
 
 // comparison is one comparison of a source with its sender's list.
 type comparison struct {
@@ -70,12 +44,26 @@ func (a *App) Reconcile(ctx context.Context, ask admin.AskReconcile) (admin.Reco
 		return c.done, refusal{fmt.Errorf("the source %q has no [source.reconcile], so it is not known where its sender lists events; creel reconcile --ids compares a list of ids", ask.Source)}
 	case ask.Redeliver && !c.lister.Redelivers():
 		return c.done, refusal{fmt.Errorf("the source %q has no reconcile.redeliver: --import brings events in", ask.Source)}
-	case !a.comparing.begin(ask.Source):
+	case !a.comparing.begin(ask, a.opt.Clock()):
 		return c.done, refusal{fmt.Errorf("%s is being compared already", ask.Source)}
 	}
 	defer a.comparing.end(ask.Source)
 	c.pace = source.NewPace(a.opt.Clock, a.opt.Sleep)
-	return c.done, c.run(ctx)
+	c.pace.Tell = func(read source.Reading) { a.comparing.note(ask.Source, func(r *admin.Reconciling) { r.Read = read }) }
+	err = c.run(ctx)
+	if far, _ := a.comparing.far(ask.Source); err != nil && far.Read.Pages > 0 {
+		err = fmt.Errorf("%w; %s", err, far.Left())
+	}
+	return c.done, err
+}
+
+// Reconciling implements admin.Bring.
+func (a *App) Reconciling(_ context.Context, name string) (admin.Reconciling, error) {
+	far, ok := a.comparing.far(name)
+	if !ok {
+		return far, fmt.Errorf("%w: %s was not compared since the start", event.ErrNotFound, name)
+	}
+	return far, nil
 }
 
 // ids compares a list of ids.
@@ -204,6 +192,9 @@ func (c *comparison) page(ctx context.Context, page []source.Listed) error {
 			one.Outcome, one.Error = "failed", err.Error()
 		}
 		c.missing(one)
+		c.app.comparing.note(c.ask.Source, func(r *admin.Reconciling) {
+			r.Missing, r.Recovered, r.Asked = c.done.Missing, c.done.Recovered, c.done.Asked
+		})
 		if left := one.Outcome != "recovered" && one.Outcome != "duplicate"; left && (c.oldest.IsZero() || one.At.Before(c.oldest)) {
 			c.oldest = one.At
 			if one.At.IsZero() {

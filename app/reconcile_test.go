@@ -441,7 +441,7 @@ func TestReconciledThenDelivered(t *testing.T) {
 func TestOneComparisonAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "")
-	if !s.comparing.begin("stripe") {
+	if !s.comparing.begin(admin.AskReconcile{Source: "stripe"}, s.now()) {
 		t.Fatal("it is busy")
 	}
 	ask := admin.AskReconcile{Source: "stripe", Since: s.now().Add(-time.Hour)}

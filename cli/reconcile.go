@@ -33,6 +33,8 @@ nothing in.
 
 A running server does the same by itself, weekly or as reconcile.every says.
 
+Ctrl-C ends it; what was brought in till then stays.
+
 Exit 0 when nothing is missing any more, 1 when something is, 3 when some could
 not be read or brought in.`,
 		Example: `  creel reconcile stripe --since 168h
@@ -75,12 +77,17 @@ func (f *frame) runReconcile(ctx context.Context, name string, how reconciling) 
 		if err := f.listless(name, how); err != nil {
 			return err
 		}
-		if !f.asJSON && how.ids == "" {
-			fmt.Fprintf(f.err, "Reading the sender's list of %s since %s …\n", name, stamp(since))
+		if how.ids != "" {
+			done, err := to.Reconcile(ctx, ask)
+			if err != nil {
+				return failed("", "%w", err)
+			}
+			return f.printReconciled(&done, how)
 		}
-		done, err := to.Reconcile(ctx, ask)
+		f.progress("Reading the sender's list of %s since %s …", name, stamp(since))
+		done, err := f.compare(ctx, to, ask)
 		if err != nil {
-			return failed("", "%w", err)
+			return err
 		}
 		return f.printReconciled(&done, how)
 	})

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
@@ -218,8 +217,7 @@ func (f *frame) logger(cfg config.Log) zerolog.Logger {
 		level = zerolog.InfoLevel
 	}
 	out := f.err
-	file, isFile := out.(*os.File)
-	terminal := isFile && isatty.IsTerminal(file.Fd())
+	terminal := isTerminal(out)
 	if cfg.Format == "text" || cfg.Format != "json" && terminal {
 		out = zerolog.ConsoleWriter{Out: f.err, TimeFormat: time.TimeOnly, NoColor: !terminal}
 	}

@@ -27,7 +27,26 @@ const (
 type Pace struct {
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration) error
-	last  time.Time // of the last request
+	Tell  func(Reading) // where it is set it hears how far the reading is
+	last  time.Time     // of the last request
+	read  Reading
+}
+
+// Reading is how far a list is read.
+type Reading struct {
+	Pages  int       `json:"pages"`
+	Listed int       `json:"listed"`
+	At     time.Time `json:"at,omitzero"` // of the last item read; zero where the list does not say
+	// Again is when a request that failed is made again, and Why how it failed;
+	// zero while none waits.
+	Again time.Time `json:"again_at,omitzero"`
+	Why   string    `json:"why,omitempty"`
+}
+
+func (p *Pace) tell() {
+	if p.Tell != nil {
+		p.Tell(p.read)
+	}
 }
 
 // NewPace waits by a clock. A nil sleep waits for real.
@@ -78,9 +97,12 @@ func (l *Lister) ask(ctx context.Context, pace *Pace, q question) (answer, error
 		if wait == 0 {
 			wait = time.Second << (try - 1)
 		}
+		pace.read.Again, pace.read.Why = pace.Now().Add(wait), err.Error()
+		pace.tell()
 		if err := pace.Sleep(ctx, wait); err != nil {
 			return answer{}, err
 		}
+		pace.read.Again, pace.read.Why = time.Time{}, ""
 	}
 }
 

@@ -160,6 +160,12 @@ func (w *walk) page(ctx context.Context, ask question) (page, error) {
 			w.result.Listed++
 		}
 	}
+	read := &w.pace.read
+	read.Pages, read.Listed = w.result.Pages, w.result.Listed
+	if n := len(p.items); n > 0 {
+		read.At = p.items[n-1].At
+	}
+	w.pace.tell()
 	return p, nil
 }
 

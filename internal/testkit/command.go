@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"os/exec"
+	"syscall"
 	"testing"
 )
 
@@ -39,6 +40,9 @@ func (c *Command) Kill() Exit {
 	_ = c.cmd.Process.Kill()
 	return c.Wait()
 }
+
+// Signal sends it a signal.
+func (c *Command) Signal(s syscall.Signal) error { return c.cmd.Process.Signal(s) }
 
 // Wait waits for the end of the command.
 func (c *Command) Wait() Exit {
