@@ -26,6 +26,7 @@ func sights() []struct{ name, path string } {
 		{"plan", "!button[value='replay all']"},
 		{"event", dead},
 		{"event-headers", dead + "&show=headers"},
+		{"event-changed", "/event?key=stripe%2F%2Fevt_1QxTmL2eZvKYlo2C0033&show=changed"},
 		{"events", "/events"},
 		{"deliveries", "/deliveries"},
 		{"overview", "/overview"},
