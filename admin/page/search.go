@@ -82,7 +82,9 @@ func (s *search) JSON() template.URL {
 }
 
 // All is the same search from its beginning to its end, for the API.
-func (s *search) All() template.URL { return template.URL(query([]string{"q", s.ask.Selector.Query()})) }
+func (s *search) All() template.URL {
+	return template.URL(query([]string{"q", s.ask.Selector.Query()}))
+}
 
 // Fields are the fields of the form, for another form that means the same.
 func (s *search) Fields() map[string]string {
