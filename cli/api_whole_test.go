@@ -52,11 +52,11 @@ func (p *program) lookAtAll(t *testing.T) {
 			t.Errorf("%s is empty", path)
 		}
 	}
-	p.pages(t, "/events", 7)
+	p.inOnePiece(t, "/events", p.pages(t, "/events", 7))
 	p.pages(t, "/deliveries", 8)
 	p.pages(t, "/balances", 2)
 	p.pages(t, "/ledger", 2)
-	p.pages(t, "/dead-letters", 3)
+	p.inOnePiece(t, "/dead-letters", p.pages(t, "/dead-letters", 3))
 	get("/deliveries/{id}", get("/deliveries?destination=unsure").Items[0].ID)
 	get("/failures/{id}", get("/failures").Items[0].ID)
 	id := get("/rejects").Items[0].ID
@@ -79,7 +79,7 @@ func (p *program) lookAtAll(t *testing.T) {
 }
 
 // pages reads a list one by one and whole, and wants the same rows.
-func (p *program) pages(t *testing.T, path string, atLeast int) {
+func (p *program) pages(t *testing.T, path string, atLeast int) []string {
 	t.Helper()
 	keys := func(limit string) (all []string) {
 		for cursor := ""; ; {
@@ -100,7 +100,35 @@ func (p *program) pages(t *testing.T, path string, atLeast int) {
 	if !slices.Equal(whole, ones) || len(whole) < atLeast {
 		t.Errorf("%s by pages: %d of %d rows, want at least %d\n%v\n%v", path, len(ones), len(whole), atLeast, ones, whole)
 	}
+	return whole
 }
+
+// inOnePiece wants the same rows as JSON lines; dead letters have the head of
+// their body in a page alone.
+func (p *program) inOnePiece(t *testing.T, path string, rows []string) {
+	t.Helper()
+	text := p.want(t, 200, "GET "+path+".jsonl", nil, nil)
+	var keys, lines []string
+	for _, row := range rows {
+		keys = append(keys, decode[keyed](t, row).name())
+	}
+	for line := range strings.Lines(text) {
+		lines = append(lines, decode[keyed](t, line).name())
+	}
+	if !slices.Equal(lines, keys) || len(slices.Compact(slices.Clone(keys))) != len(keys) {
+		t.Errorf("%s.jsonl: %v, want %v", path, lines, keys)
+	}
+}
+
+// keyed is a row of events or of dead letters.
+type keyed struct {
+	ID       any
+	Key      string
+	Event    struct{ Key string }
+	Delivery struct{ ID int64 }
+}
+
+func (k keyed) name() string { return fmt.Sprint(k.ID, k.Key, k.Event.Key, k.Delivery.ID) }
 
 // doAll does everything that can be done.
 func (p *program) doAll(t *testing.T) {
