@@ -9,7 +9,7 @@ type Signal struct {
 	Subject   string     `json:"subject,omitempty"` // a source or destination; "" for the server
 	Value     float64    `json:"value"`
 	Threshold float64    `json:"threshold"` // 0 where it can not fire: it is switched off, or not enough is known
-	Unit      string     `json:"unit"`      // seconds, events, deliveries, requests, attempts, guesses, percent or bytes
+	Unit      string     `json:"unit"`      // seconds, events, deliveries, requests, attempts, logins, percent or bytes
 	Firing    bool       `json:"firing"`
 	Since     time.Time  `json:"since,omitzero"` // since when it fires
 	Note      string     `json:"note,omitempty"` // why it can not fire, or what else has to be known

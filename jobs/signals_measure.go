@@ -276,7 +276,7 @@ func (s *Signals) success(destination string, now time.Time) measured {
 
 // guesses counts the wrong passwords and tokens of an hour.
 func (s *Signals) guesses(limit int, now time.Time) measured {
-	m := signal(event.SignalGuesses, "", float64(s.opt.Tally.Hour(event.TallyGuesses, "", now)), float64(limit), "guesses")
+	m := signal(event.SignalGuesses, "", float64(s.opt.Tally.Hour(event.TallyGuesses, "", now)), float64(limit), "logins")
 	m.ends = 2*m.Value < m.Threshold
 	m.detail = fmt.Sprintf("%.0f logins to the page or requests of its API within an hour had a wrong password or token: somebody guesses, or a program still has a token that was revoked. The log has the addresses: \"login with a wrong password\", \"request with a token that does not hold\". Guesses are slowed down; keep the page on 127.0.0.1 or behind a proxy that admits nobody else.", m.Value)
 	return m
