@@ -75,11 +75,12 @@ func (o pageOperator) Plan(ctx context.Context, action event.Action) (page.Plan,
 	if err := sound(action); err != nil {
 		return page.Plan{}, err
 	}
+	action.At = o.app.opt.Clock() // before it is looked: what dies meanwhile is not in it
 	frozen, err := o.app.store.Freeze(ctx, action)
 	if err != nil {
 		return page.Plan{}, err
 	}
-	action.At, action.Selected = o.app.opt.Clock(), frozen.Len()
+	action.Selected = frozen.Len()
 	kept := &keptPlan{frozen: frozen, plan: page.Plan{ID: strings.ToLower(rand.Text()), Action: action, Events: frozen.Len()}}
 	if err := o.look(ctx, kept); err != nil {
 		return page.Plan{}, err
@@ -144,6 +145,7 @@ func (o pageOperator) Carry(ctx context.Context, id string, action event.Action)
 		return *kept.plan.Carried, nil
 	}
 	action.Kind, action.Selector, action.Target = kept.plan.Action.Kind, kept.plan.Action.Selector, kept.plan.Action.Target
+	action.Selector.DeadBy = kept.plan.Action.At
 	done, err := o.app.actFrozen(ctx, action, kept.frozen)
 	if done.ID > 0 {
 		kept.plan.Carried = &done

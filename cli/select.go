@@ -81,6 +81,15 @@ func (s *selection) selector(now time.Time, keys []string) (event.Selector, erro
 	if err != nil {
 		return selector, usage("one of them", "%w", err)
 	}
+	if s.since != "" { // again, with how long ago it was said to be
+		err = selector.SetSince(s.since, now)
+	}
+	if s.until != "" && err == nil {
+		err = selector.SetUntil(s.until, now)
+	}
+	if err != nil {
+		return selector, err
+	}
 	if !selector.Since.IsZero() && !selector.Until.IsZero() && !selector.Until.After(selector.Since) {
 		return selector, usage("a later --until, or an earlier --since", "--until is not after --since: nothing can have been received between")
 	}

@@ -18,6 +18,10 @@ type Selector struct {
 	Error       string    `json:"error,omitempty"` // part of the error text
 	Since       time.Time `json:"since,omitzero"`  // received at or after
 	Until       time.Time `json:"until,omitzero"`  // received before
+	// How long before it was asked they are, in seconds, where that was said:
+	// "24h". The same words mean the same for a while.
+	SinceAgo int64 `json:"since_ago,omitempty"`
+	UntilAgo int64 `json:"until_ago,omitempty"`
 
 	ID      string       `json:"id,omitempty"`      // beginning of the sender's id
 	Word    string       `json:"word,omitempty"`    // id or object, or the beginning of one

@@ -209,9 +209,9 @@ func (s *Selector) take(name, value string, now time.Time) (err error) {
 			s.Keys = []Key{key}
 		}
 	case "since":
-		s.Since, err = ParseMoment(value, now)
+		err = s.SetSince(value, now)
 	case "until":
-		s.Until, err = ParseMoment(value, now)
+		err = s.SetUntil(value, now)
 	default:
 		if len(value) > MaxIndexValue {
 			return fmt.Errorf("%w: the value of %s has more than %d bytes", ErrBadQuery, name, MaxIndexValue)
@@ -232,16 +232,49 @@ func joinStates() string {
 	return strings.Join(names, ", ")
 }
 
-// ParseMoment reads a date, a time, or how long before now: 2026-11-01,
-// 2026-11-01T10:00:00Z, 24h, 7d. A time without a zone is UTC.
-func ParseMoment(text string, now time.Time) (time.Time, error) {
+// SetSince narrows to what was received at or after a moment, as ParseMoment
+// reads it; "" is none.
+func (s *Selector) SetSince(text string, now time.Time) error {
+	return setMoment(&s.Since, &s.SinceAgo, text, now)
+}
+
+// SetUntil narrows to what was received before a moment, as SetSince.
+func (s *Selector) SetUntil(text string, now time.Time) error {
+	return setMoment(&s.Until, &s.UntilAgo, text, now)
+}
+
+func setMoment(at *time.Time, ago *int64, text string, now time.Time) (err error) {
+	*at, *ago = time.Time{}, 0
+	if text == "" {
+		return nil
+	}
+	before, relative := agoOf(text, now)
+	if !relative {
+		*at, err = ParseMoment(text, now)
+		return err
+	}
+	*at, *ago = before, int64(now.Sub(before)/time.Second)
+	return nil
+}
+
+// agoOf reads how long before now.
+func agoOf(text string, now time.Time) (time.Time, bool) {
 	if days, is := strings.CutSuffix(text, "d"); is {
 		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= 100_000 {
-			return now.UTC().AddDate(0, 0, -n), nil
+			return now.UTC().AddDate(0, 0, -n), true
 		}
 	}
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return now.Add(-ago).UTC(), nil
+		return now.Add(-ago).UTC(), true
+	}
+	return time.Time{}, false
+}
+
+// ParseMoment reads a date, a time, or how long before now: 2026-11-01,
+// 2026-11-01T10:00:00Z, 24h, 7d. A time without a zone is UTC.
+func ParseMoment(text string, now time.Time) (time.Time, error) {
+	if before, relative := agoOf(text, now); relative {
+		return before, nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil && at.Year() >= 1 && at.Year() <= 9999 {

@@ -23,9 +23,10 @@ const (
 	// actionPause is how long a bulk action waits when the writer's queue is
 	// full or the store can not write.
 	actionPause = 50 * time.Millisecond
-	// sameMoment is how exactly a question that tells a time from now, "24h ago",
-	// comes again: the clocks of who asks and of who answers, and the way.
-	sameMoment = 10 * time.Second
+	// sameWords is for how long "24h ago" means what it meant when it was first
+	// asked: long enough to go on with a command that was broken off. What is
+	// asked again later is about other events too.
+	sameWords = 10 * time.Minute
 
 	sqlProgress = `UPDATE action SET done = ?1, refused = ?2, finished_at = ?3,
 		selection = CASE WHEN ?3 IS NULL THEN selection END WHERE id = ?4`
@@ -186,26 +187,23 @@ func (s *Store) underWay(a event.Action) *bulk {
 }
 
 // sameQuestion tells whether two actions ask for the same, whoever asks and
-// why. "24h ago" means a moment that is as much later when it is asked later.
+// why. "24h ago" is the same for a while, though it is another moment.
 func sameQuestion(first, again *event.Action) bool {
 	if first.Kind != again.Kind || first.Target != again.Target || first.Resend != again.Resend || first.Rate != again.Rate {
 		return false
 	}
-	one, two, later := first.Selector, again.Selector, again.At.Sub(first.At)
-	if !sameTime(one.Since, two.Since, later) || !sameTime(one.Until, two.Until, later) {
-		return false
+	one, two := first.Selector, again.Selector
+	if again.At.Sub(first.At).Abs() < sameWords {
+		if one.SinceAgo != 0 && one.SinceAgo == two.SinceAgo {
+			two.Since = one.Since
+		}
+		if one.UntilAgo != 0 && one.UntilAgo == two.UntilAgo {
+			two.Until = one.Until
+		}
 	}
-	two.Since, two.Until = one.Since, one.Until
 	a, errA := json.Marshal(one)
 	b, errB := json.Marshal(two)
 	return errA == nil && errB == nil && bytes.Equal(a, b)
-}
-
-func sameTime(one, two time.Time, later time.Duration) bool {
-	if one.IsZero() || two.IsZero() {
-		return one.IsZero() && two.IsZero()
-	}
-	return one.Equal(two) || (two.Sub(one)-later).Abs() < sameMoment
 }
 
 func (b *bulk) over() bool { return b.action.Done+b.action.Refused == b.action.Selected }

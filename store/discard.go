@@ -13,6 +13,9 @@ const (
 		WHERE seq = ? AND state = 'dead'`
 	sqlDiscardDeliveries = `UPDATE delivery INDEXED BY delivery_dead SET state = 'discarded', finished_at = ?, incident = NULL, failure = NULL
 		WHERE event = ? AND state = 'dead'`
+	sqlDiedSince = `SELECT 1 FROM event WHERE seq = ?1 AND ?3 = '' AND state = 'dead' AND finished_at > ?2
+		UNION ALL SELECT 1 FROM delivery INDEXED BY delivery_dead WHERE event = ?1 AND state = 'dead' AND finished_at > ?2
+			AND (?3 = '' OR destination = ?3) LIMIT 1`
 	sqlNotRevivable = `UPDATE event SET revivable = 0 WHERE seq = ?`
 
 	// openTo are the deliveries to a destination that nobody has in his hands.
@@ -30,6 +33,9 @@ const (
 // is done keeps its state; its dead deliveries are discarded. The audit row
 // commits with the act. It returns as Replay does.
 //
+// An event that ran again since it was selected, or of which more died since the
+// DeadBy of the selection, is refused: nobody looked at that.
+//
 // Where the action's target names a destination, the deliveries of the selected
 // events to it are discarded instead, those that wait or are in doubt too, and
 // nothing else.
@@ -40,18 +46,42 @@ func (s *Store) Discard(ctx context.Context, now time.Time, a event.Action) (eve
 
 // discarding is what a discard does to one event.
 func discarding(a event.Action) act {
-	if a.Target == "" {
-		return discard
+	return func(t *tx, now int64, p pick) (string, bool, error) {
+		state, run, err := standing(t, p.seq)
+		if err != nil {
+			return "", false, err
+		}
+		if run != p.run {
+			return refusedReplayed, false, nil
+		}
+		if later, err := diedSince(t, p.seq, a.Selector.DeadBy, a.Target); err != nil || later {
+			return refusedSince, false, err
+		}
+		if a.Target != "" {
+			return discardTo(t, now, p.seq, a.Target)
+		}
+		return discard(t, now, p, state)
 	}
-	return func(t *tx, now int64, p pick) (string, bool, error) { return discardTo(t, now, p.seq, a.Target) }
 }
 
-func discard(t *tx, now int64, p pick) (result string, done bool, err error) {
-	state, _, err := standing(t, p.seq)
-	switch {
-	case err != nil:
-		return "", false, err
-	case state == event.Pending || state == event.Claimed:
+// diedSince tells whether more of an event died since a time: itself, or one of
+// its deliveries, of those to a destination where one is named.
+func diedSince(t *tx, seq int64, since time.Time, destination string) (later bool, err error) {
+	if since.IsZero() {
+		return false, nil
+	}
+	err = t.query(sqlDiedSince, []any{seq, since.UnixMilli(), destination}, func(row) error {
+		later = true
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for later deaths of event %d: %w", seq, err)
+	}
+	return later, nil
+}
+
+func discard(t *tx, now int64, p pick, state event.State) (result string, done bool, err error) {
+	if state == event.Pending || state == event.Claimed {
 		return refusedQueued, false, nil
 	}
 	if err := relieveDeath(t, now, p.seq); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"testing"
+	"time"
 
 	"creel/event"
 )
@@ -40,6 +41,54 @@ func TestGateO5TwoPlansAreOneReplay(t *testing.T) {
 	want(t, "a click", sc.replay(click).Done, 1)
 	must(t, sc.finish(dead(sc.claim(1)[0])).Err)
 	want(t, "its second click", sc.replay(click).Refused, 1)
+}
+
+// A plan to discard is about what was dead when it was made: what ran again
+// since, and died of something else, is refused, and so is an event of which
+// another delivery died meanwhile.
+func TestADiscardTakesNothingThatDiedSince(t *testing.T) {
+	t.Parallel()
+	for name, target := range map[string]string{"all of it": "", "to one destination": "old"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sc := newScene(t)
+			ctx := context.Background()
+			sc.sendTo("", []string{"old", "app"}, "a", "b", "c")
+			_, old := sc.ship(nil, event.ShipmentClaim{Destination: "old", Max: 3})
+			for i := range old {
+				sc.ship([]event.DeliveryFinish{outcome(old[i], event.DeliveryDead)})
+			}
+			ask := event.Action{Kind: event.ActionDiscard, Actor: "ann", Target: target, Selector: event.Selector{State: event.Dead}}
+			plan, err := sc.Freeze(ctx, ask)
+			must(t, err)
+			want(t, "frozen", plan.Len(), 3)
+			ask.Selector.DeadBy = sc.now
+			sc.later(time.Minute)
+			sc.replay(event.Selector{Keys: []event.Key{key("a")}}) // it dies again of its own
+			w := sc.claim(1)[0]
+			must(t, sc.finish(done(w)).Err)
+			_, again := sc.ship(nil, event.ShipmentClaim{Destination: "old", Max: 3})
+			for i := range again {
+				sc.ship([]event.DeliveryFinish{outcome(again[i], event.DeliveryDead)})
+			}
+			_, app := sc.ship(nil, event.ShipmentClaim{Destination: "app", Max: 3})
+			for i := range app {
+				if app[i].Event.ID == "b" {
+					sc.ship([]event.DeliveryFinish{outcome(app[i], event.DeliveryDead)})
+				}
+			}
+			got, err := sc.ActFrozen(ctx, sc.now, ask, plan)
+			must(t, err)
+			wantDone := 1 // c; of b something else died
+			if target != "" {
+				wantDone = 2
+			}
+			want(t, "discarded", got.Done, wantDone)
+			want(t, "refused", got.Refused, 3-wantDone)
+			want(t, "a is dead still", sc.number(`SELECT count(*) FROM delivery JOIN event ON seq = delivery.event WHERE event.id = 'a' AND delivery.state = 'dead'`), 1)
+			want(t, "b, to app", sc.number(`SELECT count(*) FROM delivery JOIN event ON seq = delivery.event WHERE event.id = 'b' AND destination = 'app' AND delivery.state = 'dead'`), 1)
+		})
+	}
 }
 
 // A selection by the beginning of an id, by a word, or by how it failed selects

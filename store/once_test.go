@@ -79,7 +79,7 @@ func TestARepeatedRequestOfALongAction(t *testing.T) {
 	picks, err := sc.pick(ctx, a)
 	must(t, err)
 	a.At, a.Selected = sc.now, len(picks)
-	cut := sc.newBulk(a, picks, discard)
+	cut := sc.newBulk(a, picks, discarding(event.Action{}))
 	must(t, cut.chunk())
 	again, err := sc.Discard(ctx, sc.now, a)
 	must(t, err)

@@ -207,7 +207,8 @@ func TestPacedReplayWaitsForAWorker(t *testing.T) {
 func TestSameQuestion(t *testing.T) {
 	t.Parallel()
 	first := event.Action{Kind: event.ActionReplay, Actor: "ann", At: start, Rate: 5,
-		Selector: event.Selector{State: event.Dead, Since: start.Add(-time.Hour)}}
+		Selector: event.Selector{State: event.Dead}}
+	must(t, first.Selector.SetSince("1h", start))
 	for name, c := range map[string]struct {
 		change func(*event.Action)
 		want   bool
@@ -215,9 +216,18 @@ func TestSameQuestion(t *testing.T) {
 		"at once":                 {func(*event.Action) {}, true},
 		"somebody else":           {func(a *event.Action) { a.Actor, a.Reason = "ben", "too" }, true},
 		"a date, later":           {func(a *event.Action) { a.At = start.Add(time.Minute) }, true},
-		"an hour ago, later":      {func(a *event.Action) { a.At = start.Add(9 * time.Minute); a.Selector.Since = a.At.Add(-time.Hour) }, true},
-		"two hours ago":           {func(a *event.Action) { a.Selector.Since = start.Add(-2 * time.Hour) }, false},
-		"no time":                 {func(a *event.Action) { a.Selector.Since = time.Time{} }, false},
+		"an hour ago, later":      {func(a *event.Action) { a.At = start.Add(9 * time.Minute); must(t, a.Selector.SetSince("1h", a.At)) }, true},
+		"an hour ago, much later": {func(a *event.Action) { a.At = start.Add(time.Hour); must(t, a.Selector.SetSince("60m", a.At)) }, false},
+		"the next hour": {func(a *event.Action) {
+			a.At = start.Add(9 * time.Minute)
+			a.Selector.Since, a.Selector.SinceAgo = a.At.Add(-time.Hour), 0
+		}, false},
+		"seconds later": {func(a *event.Action) {
+			a.At = start.Add(3 * time.Second)
+			a.Selector.Since, a.Selector.SinceAgo = a.At.Add(-time.Hour), 0
+		}, false},
+		"two hours ago":           {func(a *event.Action) { must(t, a.Selector.SetSince("2h", start)) }, false},
+		"no time":                 {func(a *event.Action) { must(t, a.Selector.SetSince("", start)) }, false},
 		"until":                   {func(a *event.Action) { a.Selector.Until = start }, false},
 		"another source":          {func(a *event.Action) { a.Selector.Source = "x" }, false},
 		"another kind":            {func(a *event.Action) { a.Kind = event.ActionDiscard }, false},

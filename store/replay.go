@@ -18,6 +18,7 @@ const (
 	refusedGone     = "already discarded"
 	refusedAlive    = "nothing of it is dead"
 	refusedPurged   = "its body was removed after the retention"
+	refusedSince    = "more of it died since it was looked at"
 
 	refusedNothingTo = "nothing of it waits for that destination"
 )

@@ -173,7 +173,7 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 func TestFiltersAreTheQuery(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	want := event.Selector{Source: "shop", Type: "order.*", Error: `say "no" again`, Since: began.Add(-24 * time.Hour), Word: "o1"}
+	want := event.Selector{Source: "shop", Type: "order.*", Error: `say "no" again`, Since: began.Add(-24 * time.Hour), SinceAgo: 86_400, Word: "o1"}
 	for _, path := range []string{
 		`/events?q=source:shop+type:order.*+since:24h+o1+error:"say+\"no\"+again"`,
 		`/events?source=shop&type=order.*&since=24h&q=o1&error=say+"no"+again`,

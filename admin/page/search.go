@@ -54,7 +54,7 @@ func (q *request) search() *search {
 		selector.State = cmp.Or(event.State(s.State), selector.State)
 	}
 	if s.Since != "" {
-		if selector.Since, err = event.ParseMoment(s.Since, q.now); err != nil {
+		if err = selector.SetSince(s.Since, q.now); err != nil {
 			s.Problems = append(s.Problems, err.Error())
 		}
 	}
