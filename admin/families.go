@@ -67,8 +67,8 @@ func Families() []Family {
 
 		{MetricReceipts, counter, []string{"source"}, "Verified requests that were acknowledged, duplicates among them."},
 		{MetricEvents, counter, []string{"source", "result"}, "Events of receipts: new, duplicate, or conflict (known with another body)."},
-		{MetricRejects, counter, []string{"source", "cause"}, "Requests that failed verification, by cause."},
-		{MetricAnswers, counter, []string{"source", "result", "class"}, "Answers to requests that are neither receipts nor rejects, by result and status class."},
+		{MetricRejects, counter, []string{"source", "cause"}, "Requests that were rejected, by cause: they failed verification, or their body is not taken."},
+		{MetricAnswers, counter, []string{"source", "result", "class"}, "Answers to requests that neither are receipts nor failed verification, by result and status class."},
 		{MetricAcknowledgment, histogram, []string{"source"}, "From the complete request to the written answer of a receipt: verification, commit and sync."},
 		{MetricLastReceipt, gauge, []string{"source"}, "When the latest receipt was acknowledged; absent where none is known."},
 		{MetricBodies, gauge, nil, "Request bodies that are held in memory."},

@@ -59,7 +59,7 @@ const (
 	EventConflict  HappeningKind = "conflict"
 	EventDecided   HappeningKind = "event"    // its rules ran: see its state
 	DeliveryTried  HappeningKind = "attempt"  // see its outcome
-	RequestRefused HappeningKind = "rejected" // it failed its verification
+	RequestRefused HappeningKind = "rejected" // it failed its verification, or was refused before it
 	ActionDone     HappeningKind = "action"   // of an operator
 	LeftOut        HappeningKind = "left_out" // more happened than could be told
 )

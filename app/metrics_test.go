@@ -151,6 +151,7 @@ func TestGateO7Metrics(t *testing.T) {
 	wrong := sender
 	wrong.Secret = "another secret of sixteen bytes"
 	wrong.Send(t, "", []byte(`{"id":"e3","type":"order.paid"}`))
+	sender.Send(t, "", make([]byte, 1<<20+1))
 	wrong.URL = "http://" + a.Listen + "/in/nobody"
 	wrong.Send(t, "", []byte(`{}`))
 
@@ -178,6 +179,7 @@ func TestGateO7Metrics(t *testing.T) {
 		`creel_events_total{source="shop",result="conflict"}`:                                  "1",
 		`creel_rejects_total{source="shop",cause="wrong_signature"}`:                           "1",
 		`creel_rejects_total{source="shop",cause="too_old"}`:                                   "0",
+		`creel_rejects_total{source="shop",cause="too_large"}`:                                 "1",
 		`creel_answers_total{source="(unknown)",result="unknown",class="4xx"}`:                 "1",
 		`creel_acknowledgement_duration_seconds_count{source="shop"}`:                          "4",
 		`creel_events_processed_total{result="done"}`:                                          "2",

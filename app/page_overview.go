@@ -34,6 +34,9 @@ func (d pageData) hour(subject string, kinds []event.TallyKind) map[string]int64
 	for _, kind := range kinds {
 		counts[string(kind)] = d.app.tally.Hour(kind, subject, now)
 	}
+	if refused, of := counts[string(event.TallyUnverified)]; of { // one figure says how many came to nothing
+		counts[string(event.TallyRejects)] += refused
+	}
 	return counts
 }
 

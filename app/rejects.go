@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,7 +73,7 @@ func (a *App) Capture(_ context.Context, id int64) ([]byte, error) {
 		return nil, err
 	}
 	if entry.Cut() {
-		return nil, refusal{fmt.Errorf("the drawer has kept %d of the %d bytes of its body", len(entry.Body), entry.BodySize)}
+		return nil, refusal{errors.New(entry.Missing())}
 	}
 	request := &source.Request{Method: entry.Method, Query: entry.Query, Header: source.ReadHeaderLines(entry.Header), Body: entry.Body}
 	a.snapshot.Load().redact.Request(entry.Source, request)
@@ -89,7 +90,7 @@ func (a *App) VerifyReject(_ context.Context, id int64, at time.Time) (source.Di
 		return source.Diagnosis{}, err
 	}
 	if entry.Cut() {
-		return source.Diagnosis{}, refusal{fmt.Errorf("the drawer has kept %d of the %d bytes of its body, so nothing can be verified", len(entry.Body), entry.BodySize)}
+		return source.Diagnosis{}, refusal{errors.New(entry.Missing())}
 	}
 	request := entry.Request()
 	if entry.Host != "" {

@@ -52,7 +52,7 @@ type SourceFigures struct {
 	Events     int64   `json:"events"`   // that were new
 	Duplicates int64   `json:"duplicates"`
 	Conflicts  int64   `json:"conflicts"`
-	Rejects    int64   `json:"rejects"` // requests that failed verification
+	Rejects    int64   `json:"rejects"` // requests that failed verification, or were refused before it
 	Dead       int64   `json:"dead_events"`
 	Retries    int64   `json:"retries"`           // attempts at events that will be made again
 	Share      float64 `json:"duplicate_percent"` // of the events that came
@@ -160,7 +160,7 @@ func (s *Statistics) read(ctx context.Context, cfg *config.Config) error {
 func (s *Statistics) source(name string) SourceFigures {
 	hour := func(kind event.TallyKind) int64 { return s.tally.Hour(kind, name, s.At) }
 	f := SourceFigures{Name: name, Receipts: hour(event.TallyReceipts), Events: hour(event.TallyNew), Duplicates: hour(event.TallyDuplicates),
-		Conflicts: hour(event.TallyConflicts), Rejects: hour(event.TallyRejects), Dead: hour(event.TallyDeadEvents),
+		Conflicts: hour(event.TallyConflicts), Rejects: hour(event.TallyRejects) + hour(event.TallyUnverified), Dead: hour(event.TallyDeadEvents),
 		Retries: hour(event.TallyRetries), Last: s.tally.Last(event.TallyReceipts, name)}
 	if all := f.Events + f.Duplicates + f.Conflicts; all > 0 {
 		f.Share = percent(f.Duplicates, all)

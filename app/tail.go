@@ -125,13 +125,13 @@ func (a *App) tellAccepted(accepted event.Accepted) {
 	}
 }
 
-// noteRejected counts and tells of a request that failed its verification.
+// noteRejected counts and tells of a request that came into the drawer.
 func (a *App) noteRejected(r receiver.Rejected) {
 	a.countRejected(r)
 	a.tellRejected(r)
 }
 
-// tellRejected tells listeners of a request that failed its verification.
+// tellRejected tells listeners of it.
 func (a *App) tellRejected(r receiver.Rejected) {
 	if a.hub.heard() {
 		a.hub.tell(tick{Happening: admin.Happening{At: r.At, What: admin.RequestRefused, Source: r.Source,

@@ -4,6 +4,7 @@ import (
 	"creel/config"
 	"creel/event"
 	"creel/receiver"
+	"creel/source"
 )
 
 // sourceNames lists the sources of a configuration.
@@ -41,8 +42,15 @@ func (a *App) countReceipt(receipt *event.Receipt, accepted event.Accepted) {
 	a.tally.Count(event.TallyDeadEvents, receipt.Source, dead)
 }
 
-// countRejected is told of every request that failed verification.
-func (a *App) countRejected(r receiver.Rejected) { a.tally.Count(event.TallyRejects, r.Source, 1) }
+// countRejected is told of every request that failed verification, or was
+// refused before it, which says nothing of signatures.
+func (a *App) countRejected(r receiver.Rejected) {
+	kind := event.TallyRejects
+	if source.Cause(r.Cause).Unverified() {
+		kind = event.TallyUnverified
+	}
+	a.tally.Count(kind, r.Source, 1)
+}
 
 // countGuess is told of every wrong password and every token that does not hold.
 func (a *App) countGuess() { a.tally.Count(event.TallyGuesses, "", 1) }

@@ -24,7 +24,9 @@ func (f *frame) rejects() *cobra.Command {
 		Short: "List the requests that failed verification, newest first; look at one, verify again",
 		Long: `Rejects shows the drawer of rejected requests: the newest 200 that failed their
 verification since the server started, in its memory and never on disk. The
-senders were answered 401 and told nothing; here is the cause.`,
+senders were answered 401 and told nothing; here is the cause. Those that are
+larger than max_body of their source (413), or compressed in a way that it does
+not take (415), are here too, mostly without their body.`,
 		Example: `  creel rejects --source stripe
   creel rejects show 7 --save captured.http
   creel verify --drawer 7

@@ -15,6 +15,7 @@ const (
 	TallyDuplicates TallyKind = "duplicates"  // events that were there before
 	TallyConflicts  TallyKind = "conflicts"   // events that were there before with another content
 	TallyRejects    TallyKind = "rejects"     // requests that failed verification
+	TallyUnverified TallyKind = "unverified"  // requests that were refused before: too large, or compressed
 	TallyDeadEvents TallyKind = "dead_events" // events that became dead letters
 	TallyRetries    TallyKind = "retries"     // attempts at events that will be made again
 
@@ -24,7 +25,7 @@ const (
 // TallyKinds lists what is counted of a source, of a destination and of the
 // server.
 func TallyKinds() (source, destination, server []TallyKind) {
-	return []TallyKind{TallyReceipts, TallyNew, TallyDuplicates, TallyConflicts, TallyRejects, TallyDeadEvents, TallyRetries},
+	return []TallyKind{TallyReceipts, TallyNew, TallyDuplicates, TallyConflicts, TallyRejects, TallyUnverified, TallyDeadEvents, TallyRetries},
 		[]TallyKind{TallySent, TallyFailed, TallyDeadDeliveries},
 		[]TallyKind{TallyGuesses}
 }

@@ -34,8 +34,8 @@ type Result struct {
 	Class string // "2xx", "4xx" or "5xx"
 }
 
-// OtherResults lists what becomes of requests that are neither a receipt nor a
-// reject, at a source, and where a request names no source of ours.
+// OtherResults lists what becomes of requests that neither are a receipt nor
+// failed verification, at a source, and where a request names no source of ours.
 func OtherResults() (ofSource, ofStranger []Result) {
 	for res := resultSkipped; res < results; res++ {
 		switch res {

@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -9,8 +10,8 @@ import (
 	"creel/source"
 )
 
-// Rejected is one request that failed its verification, as the drawer keeps
-// it. What is exported holds no header that would carry a secret.
+// Rejected is one request that failed its verification, or was refused before
+// it, as the drawer keeps it. What is exported holds no header that would carry a secret.
 type Rejected struct {
 	ID       int64     `json:"id"` // counts up from 1 at the start of the server
 	At       time.Time `json:"at"`
@@ -21,9 +22,10 @@ type Rejected struct {
 	Method   string    `json:"method"`
 	Host     string    `json:"host"`
 	Query    string    `json:"query,omitempty"`
-	Header   string    `json:"header"` // "Name: value" lines
-	Body     []byte    `json:"body"`   // the first bytes
-	BodySize int       `json:"body_size"`
+	Header   string    `json:"header"`    // "Name: value" lines
+	Body     []byte    `json:"body"`      // the first bytes
+	BodySize int       `json:"body_size"` // as announced where it was not read; 0 where that was not either
+	Unread   bool      `json:"unread,omitempty"`
 	// Accepted are the events that it came to when an operator had it verified
 	// again.
 	Accepted []event.Key `json:"accepted,omitempty"`
@@ -35,7 +37,16 @@ type Rejected struct {
 
 // Cut tells whether a part of the body was not kept, so that nothing can be
 // verified.
-func (r *Rejected) Cut() bool { return r.BodySize > len(r.Body) }
+func (r *Rejected) Cut() bool { return r.Unread || r.BodySize > len(r.Body) }
+
+// Missing says, to an operator, what was not kept of the body of a request that
+// is cut.
+func (r *Rejected) Missing() string {
+	if r.Unread {
+		return "its body was not read, and is not kept, so nothing can be verified: its sender has to send it again"
+	}
+	return fmt.Sprintf("the drawer has kept %d of the %d bytes of its body, so nothing can be verified", len(r.Body), r.BodySize)
+}
 
 // Request is the request as it came, with the headers that are not shown: it
 // is for verifying, not for showing.
@@ -68,7 +79,7 @@ func newDrawer(maxEntries, maxBytes, maxBody int) *drawer {
 // put keeps a copy of the entry, its body cut, and lets the oldest fall out. It
 // gives the number of the entry.
 func (d *drawer) put(entry Rejected) int64 {
-	entry.BodySize = len(entry.Body)
+	entry.BodySize = max(entry.BodySize, len(entry.Body))
 	entry.Body = slices.Clone(entry.Body[:min(len(entry.Body), d.maxBody)])
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -56,7 +56,7 @@ func (v *Receiver) Readmit(ctx context.Context, id int64, accept func(context.Co
 		r.Outcome = RejectedOfNone
 		return r, nil
 	case entry.Cut():
-		r.Outcome = RejectedCut
+		r.Outcome, r.Detail = RejectedCut, entry.Missing()
 		return r, nil
 	}
 	request := entry.Request()

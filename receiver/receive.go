@@ -43,10 +43,15 @@ func (v *Receiver) receive(w http.ResponseWriter, r *http.Request, name string) 
 	}
 	if !encodingAccepted(r.Header["Content-Encoding"], src) {
 		p.answer(resultEncoding, 0)
+		p.keepUnread(source.UnsupportedEncoding)
 		return
 	}
 	if err := p.read(); err != nil {
-		p.answer(resultOfBody(err), 0)
+		res := resultOfBody(err)
+		p.answer(res, 0)
+		if res == resultTooLarge {
+			p.keepUnread(source.TooLarge)
+		}
 		return
 	}
 	p.at = v.clock()
@@ -148,8 +153,10 @@ func (p *reception) refuse(verdict *source.Result) {
 		p.answer(resultAwaiting, 0)
 	case source.UnsupportedEncoding:
 		p.answer(resultEncoding, 0)
+		p.keepRejected(verdict)
 	case source.TooLarge:
 		p.answer(resultTooLarge, 0)
+		p.keepRejected(verdict)
 	default:
 		p.answer(resultRejected, p.src.RejectStatus())
 		p.keepRejected(verdict)

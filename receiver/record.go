@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 
@@ -34,32 +35,59 @@ func (p *reception) record(verdict *source.Result, items []event.AcceptedItem) {
 // keepRejected counts why a request was not authentic, and keeps it in the
 // drawer and, bounded, in the log.
 func (p *reception) keepRejected(verdict *source.Result) {
-	cause := string(verdict.Cause)
-	p.endpoint.tally.reject(cause)
-	peer, text := PeerOf(p.r, p.settings.Load().proxies), p.peerText()
-	secret := p.src.SecretHeaders()
-	entry := Rejected{
-		At:     p.at,
-		Source: p.name,
-		Peer:   text,
-		Cause:  cause,
-		Detail: verdict.Detail,
-		Method: p.r.Method,
-		Host:   p.r.Host,
-		Query:  p.r.URL.RawQuery,
-		Header: newFilter(nil, secret).lines(p.r.Header),
-		Body:   p.body.data,
-		hidden: provingLines(p.r.Header, secret),
+	p.keep(Rejected{Cause: string(verdict.Cause), Detail: verdict.Detail, Body: p.body.data, BodySize: len(p.body.data)})
+}
+
+// keepUnread does the same for a request whose body is not taken, so that
+// nothing is known of its sender: it may be a stranger, or the provider with an
+// event that nobody would miss otherwise. Of the body nothing is kept.
+func (p *reception) keepUnread(cause source.Cause) {
+	p.at = p.clock()
+	entry := Rejected{Cause: string(cause), BodySize: len(p.body.data), Unread: true}
+	if p.r.ContentLength > 0 {
+		entry.BodySize = int(p.r.ContentLength)
 	}
+	entry.Detail = "its body is compressed, and the source takes no such encoding; see verify.content_encodings"
+	if cause == source.TooLarge {
+		entry.Detail = p.overLimit()
+	}
+	p.keep(entry)
+}
+
+// overLimit says how a body is too large.
+func (p *reception) overLimit() string {
+	if p.r.ContentLength > 0 {
+		return fmt.Sprintf("its body of %d bytes is over max_body = %d of the source", p.r.ContentLength, p.src.MaxBody())
+	}
+	return fmt.Sprintf("its body is over max_body = %d of the source", p.src.MaxBody())
+}
+
+// keep counts a reject, puts it into the drawer, and tells of it. The same
+// bounds hold for every cause.
+func (p *reception) keep(entry Rejected) {
+	p.endpoint.tally.reject(entry.Cause)
+	peer, secret := PeerOf(p.r, p.settings.Load().proxies), p.src.SecretHeaders()
+	entry.At, entry.Source, entry.Peer = p.at, p.name, p.peerText()
+	entry.Method, entry.Host, entry.Query = p.r.Method, p.r.Host, p.r.URL.RawQuery
+	entry.Header, entry.hidden = newFilter(nil, secret).lines(p.r.Header), provingLines(p.r.Header, secret)
 	entry.ID = p.drawer.put(entry)
 	if p.told != nil {
-		entry.Body, entry.BodySize = nil, len(entry.Body) // the bytes are lent
+		entry.Body = nil // the bytes are lent
 		p.told(entry)
 	}
-	if left, ok := p.hush.allow(peer, p.at); ok {
-		p.log.Warn().Str(event.FieldSource, p.name).Str(event.FieldCause, cause).Str(event.FieldPeer, text).
-			Int("left_out", left).Msg("request rejected")
+	left, ok := p.hush.allow(peer, p.at)
+	if !ok {
+		return
 	}
+	line := p.log.Warn().Str(event.FieldSource, p.name).Str(event.FieldCause, entry.Cause).Str(event.FieldPeer, entry.Peer)
+	switch source.Cause(entry.Cause) {
+	case source.TooLarge:
+		line.Int("size", entry.BodySize).Int64("limit", p.src.MaxBody()).
+			Str(event.FieldHint, "where its sender is the right one, raise max_body of the source, and let it send again")
+	case source.UnsupportedEncoding:
+		line.Str(event.FieldHint, `where its sender is the right one and compresses with gzip, write verify.content_encodings = ["gzip"]`)
+	}
+	line.Int("left_out", left).Msg("request rejected")
 }
 
 // peerText is the sender's address, for people.

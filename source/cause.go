@@ -18,7 +18,7 @@ const (
 	TooNew              Cause = "too_new"              // signed in our future
 	NoSecret            Cause = "no_secret"            // the source waits for its secret: 503
 	UnsupportedEncoding Cause = "unsupported_encoding" // Content-Encoding: 415
-	TooLarge            Cause = "too_large"            // inflated over the cap: 413
+	TooLarge            Cause = "too_large"            // over the cap, as it came or inflated: 413
 )
 
 // Causes lists every cause, for metrics that exist before their first count.
@@ -26,6 +26,10 @@ func Causes() []Cause {
 	return []Cause{MissingSignature, MalformedSignature, WrongSignature, MissingPart, MalformedPart,
 		Unequal, WrongBodyHash, MalformedTimestamp, TooOld, TooNew, NoSecret, UnsupportedEncoding, TooLarge}
 }
+
+// Unverified tells whether a request was refused for how it was sent, before
+// anything was said of its sender.
+func (c Cause) Unverified() bool { return c == UnsupportedEncoding || c == TooLarge }
 
 // refusal is a cause with what an operator should know. It never holds a
 // secret, a signature or anything of the body.
