@@ -216,7 +216,7 @@ func (a *App) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.serve("admin", &http.Server{Handler: front, ReadHeaderTimeout: headerTimeout, ReadTimeout: adminTimeout}, operator)
+	a.serve("admin", receiver.NewServer(front, a.opt.Log), receiver.Listen(operator, adminConnections))
 	a.serve("control", &http.Server{Handler: admin.Control(a), ReadHeaderTimeout: headerTimeout}, control)
 	a.stack.push(func(context.Context) error { a.hub.close(); return nil })
 	a.serve("intake", receiver.NewServer(a.receiver, a.opt.Log), receiver.Listen(intake, cfg.MaxConnections))
@@ -229,7 +229,10 @@ func (a *App) start(ctx context.Context) error {
 
 const (
 	headerTimeout = 5 * time.Second
-	adminTimeout  = 30 * time.Second
+	// adminConnections bounds those to the page and the API: browsers, programs
+	// and a proxy of the owner's need few, and what strangers hold open there
+	// takes nothing from senders.
+	adminConnections = 256
 )
 
 // recover takes back what a dead server had claimed.

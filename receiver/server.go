@@ -28,14 +28,18 @@ const (
 
 type connKey struct{}
 
-// NewServer makes the server that senders reach: HTTP/1 in cleartext, behind
-// a proxy or on loopback, with bounded times and heads. Serve it on a
-// listener from Listen, which bounds the connections.
+// NewServer makes a server that strangers may reach, senders or whoever finds
+// the operator's page: HTTP/1 in cleartext, behind a proxy or on loopback, with
+// bounded times and heads. A handler whose answer takes longer sets a deadline
+// of its own. Serve it on a listener from Listen, which bounds the connections.
 func NewServer(handler http.Handler, logger zerolog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Server{
-		Handler:                      handler,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			disarm(r)
+			handler.ServeHTTP(w, r)
+		}),
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            headerTimeout,
 		ReadTimeout:                  readTimeout,

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"creel/event"
 )
@@ -134,6 +135,9 @@ func (v eventView) Trouble() string {
 	return ""
 }
 
+// bodyTime bounds how long a browser may take to read a body.
+const bodyTime = 2 * time.Minute
+
 // download hands the body out as it came, and as nothing that a browser would
 // show or run.
 func download(q *request) {
@@ -152,6 +156,7 @@ func download(q *request) {
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(key)}))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(bodyTime))
 	_, _ = q.w.Write(body)
 }
 
