@@ -32,7 +32,7 @@ func (s score) under(percent int64) bool { return 100*s.sent < percent*s.total()
 // measure is how the attempts at a destination go. The hour is the tally's and
 // outlives a restart; the rest begins anew.
 type measure struct {
-	moved       bool      // an attempt ended since the last look
+	worse       bool      // an attempt failed since the last look
 	run         int       // successes in a row
 	back        score     // since the destination came back
 	lastFailure time.Time // to the minute where it is from before the start
@@ -53,10 +53,10 @@ func (h *health) count(result deliver.Result, tally *Tally) {
 	default:
 		h.run = 0
 		h.back.failed++
+		h.worse = true
 		h.lastFailure, h.lastError = endOf(result), result.Attempt.Error
 		tally.Count(event.TallyFailed, h.Name, 1)
 	}
-	h.moved = true
 }
 
 // isTroubled tells whether an incident about more than dead letters is open.
@@ -70,26 +70,38 @@ func (h *health) isOutage() bool {
 // between is the score of the minutes from first to last, less those that
 // belong to trouble that is over.
 func (h *health) between(first, last int64, tally *Tally) score {
-	if !h.MeasuredFrom.IsZero() {
-		first = max(first, minuteOf(h.MeasuredFrom)+1)
-	}
-	return score{tally.Between(event.TallySent, h.Name, first, last), tally.Between(event.TallyFailed, h.Name, first, last)}
+	return scoreOf(h.Name, h.MeasuredFrom, first, last, tally)
 }
 
 func (h *health) hour(now time.Time, tally *Tally) score {
-	return h.between(minuteOf(now)-tallyMinutes+1, minuteOf(now), tally)
+	return hourOf(h.Name, h.MeasuredFrom, now, tally)
+}
+
+// hourOf is the score of a destination by which it is judged, for whoever knows
+// from when on it counts.
+func hourOf(destination string, from, now time.Time, tally Counter) score {
+	return scoreOf(destination, from, minuteOf(now)-tallyMinutes+1, minuteOf(now), tally)
+}
+
+func scoreOf(destination string, from time.Time, first, last int64, tally Counter) score {
+	if !from.IsZero() {
+		first = max(first, minuteOf(from)+1)
+	}
+	return score{tally.Between(event.TallySent, destination, first, last), tally.Between(event.TallyFailed, destination, first, last)}
 }
 
 // watch looks at how the attempts of a destination that is open go, and says
 // what has to be saved, if anything has. rest says that nothing waits for it.
 func (h *health) watch(now time.Time, rest bool, tally *Tally) *saving {
-	moved := h.moved
-	h.moved = false
+	worse := h.worse
+	h.worse = false
 	switch {
 	case !h.isOpen():
 		return nil
 	case !h.isTroubled():
-		if hour := h.hour(now, tally); moved && hour.total() >= leastAttempts && hour.under(failingUnder) {
+		// A success makes an hour no worse: where it is the one that is enough to
+		// judge by, the next failure tells.
+		if hour := h.hour(now, tally); worse && hour.total() >= leastAttempts && hour.under(failingUnder) {
 			return h.fails(hour)
 		}
 	case h.isCalm(now, rest, tally):

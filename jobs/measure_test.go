@@ -292,6 +292,36 @@ func TestGateD5TooFew(t *testing.T) {
 	}
 }
 
+// A share that is too low is told when an attempt fails: not with the success
+// that makes enough attempts to judge by, when all is well again.
+func TestGateD5NotWithASuccess(t *testing.T) {
+	t.Parallel()
+	f := newTraffic(t, config.Destination{})
+	f.every(30*time.Second, 4, always(400))
+	f.every(30*time.Second, 40, always(200))
+	if got := f.outages("app"); len(got) != 0 {
+		t.Errorf("it succeeds, and is said to fail: %+v", got)
+	}
+	f.every(30*time.Second, 1, always(400))
+	f.wantOutage("it fails again", event.CauseDestinationFailing, true)
+}
+
+// The signal judges by the same attempts as the incident: not by those of
+// trouble that is over.
+func TestDeliverySuccessIsTheIncidents(t *testing.T) {
+	t.Parallel()
+	f := newTraffic(t, config.Destination{})
+	now := f.clock.Now()
+	f.tally.Count(event.TallyFailed, "app", 30)
+	s := NewSignals(SignalOptions{Tally: f.tally, Clock: f.clock.Now})
+	if m := s.success("app", time.Time{}, now); !m.starts || m.Value != 0 {
+		t.Errorf("30 of 30 failed: %+v", m)
+	}
+	if m := s.success("app", now, now.Add(time.Minute)); m.starts || !m.ends || m.Value != 100 {
+		t.Errorf("they belong to trouble that is over: %+v", m)
+	}
+}
+
 // An hour with a good while in it is not an hour under 50 %, though its share is:
 // the hour begins anew after it.
 func TestGateD5NotSustained(t *testing.T) {

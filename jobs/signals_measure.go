@@ -30,7 +30,15 @@ const (
 // measure looks at everything once.
 func (s *Signals) measure(ctx context.Context, now time.Time) ([]measured, error) {
 	cfg := s.config.Load()
-	list, err := s.oldest(ctx, cfg, now)
+	stored, err := s.opt.Store.Destinations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	health := map[string]event.DestinationHealth{}
+	for _, d := range stored {
+		health[d.Name] = d
+	}
+	list, err := s.oldest(ctx, cfg, health, now)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +63,7 @@ func (s *Signals) measure(ctx context.Context, now time.Time) ([]measured, error
 			return nil, err
 		}
 		list = append(list, dead)
-		failures = append(failures, s.success(name, now))
+		failures = append(failures, s.success(name, health[name].MeasuredFrom, now))
 	}
 	for i := range cfg.Sources {
 		list = append(list, s.duplicates(cfg.Sources[i].Name, float64(cfg.SignalsOf(&cfg.Sources[i]).Duplicates), now))
@@ -79,7 +87,7 @@ type move struct{ oldest, at time.Time }
 // oldest measures how long work is past due: it could be taken and is not. What
 // waits for its slot, for a destination that is down, or since before the server
 // was there, is not.
-func (s *Signals) oldest(ctx context.Context, cfg *config.Config, now time.Time) ([]measured, error) {
+func (s *Signals) oldest(ctx context.Context, cfg *config.Config, health map[string]event.DestinationHealth, now time.Time) ([]measured, error) {
 	limit := time.Duration(cfg.Signals.Oldest)
 	due, some, err := s.opt.Store.NextEvent(ctx)
 	if err != nil {
@@ -88,14 +96,6 @@ func (s *Signals) oldest(ctx context.Context, cfg *config.Config, now time.Time)
 	events := pastDue("", due, some, s.began, limit, now)
 	events.detail = fmt.Sprintf("the oldest event is past due since %s: the worker stalls or can not keep up. creel health tells whether it comes round, creel events --state pending what waits.", sinceOf(now, events.Value))
 	list := []measured{events}
-	stored, err := s.opt.Store.Destinations(ctx)
-	if err != nil {
-		return nil, err
-	}
-	health := map[string]event.DestinationHealth{}
-	for _, d := range stored {
-		health[d.Name] = d
-	}
 	for _, name := range cfg.DestinationNames() {
 		h := health[name]
 		if h.State != "" && h.State != event.DestinationEnabled {
@@ -194,7 +194,7 @@ func (s *Signals) duplicates(source string, limit float64, now time.Time) measur
 	if all < leastEvents {
 		m.Note = fmt.Sprintf("%d events within an hour; it needs %d", all, leastEvents)
 	}
-	m.detail = fmt.Sprintf("%d of %d events of %s within an hour were there before: its sender does not get the answers, or gets them too late. Look at the time that answers take, and at the proxy before Creel; creel contract shows how long the sender waits.", again, all, source)
+	m.detail = fmt.Sprintf("%d of %d events of %s within an hour were there before: its sender does not get the answers, or gets them too late, or somebody sends them again there. creel stats has the time that answers take: where it is short, look at the proxy before Creel. creel contract shows how long the sender waits, creel duplicates which they were.", again, all, source)
 	return m
 }
 
@@ -257,19 +257,18 @@ func (s *Signals) failures(source string, limit int, now time.Time) measured {
 	return m
 }
 
-// success is the share of the attempts of an hour that failed. The dispatcher
-// opens its incident.
-func (s *Signals) success(destination string, now time.Time) measured {
-	failed := s.opt.Tally.Hour(event.TallyFailed, destination, now)
-	all := failed + s.opt.Tally.Hour(event.TallySent, destination, now)
-	share := 100.0
+// success is the share of the attempts of an hour that succeeded, of those that
+// the dispatcher judges by too, which opens its incident.
+func (s *Signals) success(destination string, from, now time.Time) measured {
+	hour := hourOf(destination, from, now, s.opt.Tally)
+	all, share := hour.total(), 100.0
 	if all > 0 {
-		share = 100 - 100*float64(failed)/float64(all)
+		share = 100 * float64(hour.sent) / float64(all)
 	}
 	m := signal(event.SignalSuccess, destination, share, failingUnder, "percent")
 	m.starts, m.ends = all >= leastAttempts && share < failingUnder, share >= failingUnder || all < leastAttempts
 	if all < leastAttempts {
-		m.Note = fmt.Sprintf("%d attempts within an hour", all)
+		m.Note = fmt.Sprintf("%d attempts within an hour; it needs %d", all, leastAttempts)
 	}
 	return m
 }
