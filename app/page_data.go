@@ -70,6 +70,12 @@ func (d pageData) Letters(ctx context.Context, ask page.Ask) (page.Letters, erro
 		return page.Letters{}, err
 	}
 	out := page.Letters{Next: found.Next, Partial: found.Partial}
+	var answers map[int64]string
+	if !ask.NoHead {
+		if answers, err = d.answers(ctx, found.Letters); err != nil {
+			return page.Letters{}, err
+		}
+	}
 	for i := range found.Letters {
 		letter := page.Letter{Event: found.Letters[i].Event}
 		if dead := found.Letters[i].Delivery; dead != nil {
@@ -79,13 +85,24 @@ func (d pageData) Letters(ctx context.Context, ask page.Ask) (page.Letters, erro
 			out.List = append(out.List, letter)
 			continue
 		}
-		letter.Head = d.head(ctx, &letter.Event)
+		letter.Head, letter.Answer = d.head(ctx, &letter.Event), answers[letter.Delivery.ID]
 		if letter.Lane, letter.Behind, err = d.app.store.Behind(ctx, &found.Letters[i], page.MaxBehind+1); err != nil {
 			return page.Letters{}, err
 		}
 		out.List = append(out.List, letter)
 	}
 	return out, nil
+}
+
+// answers are what the destinations of dead letters answered last.
+func (d pageData) answers(ctx context.Context, letters []store.DeadLetter) (map[int64]string, error) {
+	var dead []event.Delivery
+	for i := range letters {
+		if letters[i].Delivery != nil {
+			dead = append(dead, *letters[i].Delivery)
+		}
+	}
+	return d.app.store.Answers(ctx, dead)
 }
 
 // head is the beginning of a body, none of one that is not kept. Of a source

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -74,11 +77,17 @@ func parseDeliveryState(text string) (event.DeliveryState, error) {
 }
 
 func (f *frame) listDeliveries(cmd *cobra.Command, cfg *config.Config, reader *store.Reader, filter store.DeliveryFilter, limit int) error {
-	rows := newTable(f.out, "ID", "EVENT", "DESTINATION", "STATE", "ATTEMPTS", "STATUS", "NEXT", "ERROR")
+	head := []string{"ID", "EVENT", "DESTINATION", "STATE", "ATTEMPTS", "STATUS", "NEXT", "ERROR"}
+	answered := filter.State == event.DeliveryDead && !f.asJSON // why they are dead is what is asked
+	if answered {
+		head = append(head, "ANSWER")
+	}
+	rows := newTable(f.out, head...)
 	if f.asJSON {
 		rows = nil
 	}
 	count := 0
+	hints := map[string]bool{}
 	page := event.Page{Limit: pageRows}
 	for {
 		if limit > 0 {
@@ -88,12 +97,15 @@ func (f *frame) listDeliveries(cmd *cobra.Command, cfg *config.Config, reader *s
 		if err != nil {
 			return err
 		}
-		for _, d := range deliveries {
-			if err := f.printDelivery(rows, d); err != nil {
-				return err
-			}
-			count++
+		if answered {
+			err = f.printAnswered(cmd.Context(), rows, reader, deliveries, hints)
+		} else {
+			err = f.printDeliveries(rows, deliveries)
 		}
+		if err != nil {
+			return err
+		}
+		count += len(deliveries)
 		if len(deliveries) < page.Limit || count == limit {
 			break
 		}
@@ -107,6 +119,9 @@ func (f *frame) listDeliveries(cmd *cobra.Command, cfg *config.Config, reader *s
 	}
 	if rows != nil {
 		rows.flush()
+		for _, hint := range slices.Sorted(maps.Keys(hints)) {
+			fmt.Fprintln(f.err, printable(hint))
+		}
 		if count == limit {
 			fmt.Fprintf(f.err, "The newest %d; --limit 0 lists all.\n", limit)
 		}
@@ -130,7 +145,34 @@ func whereTo(destination, target string) string {
 	return destination + " " + target
 }
 
-func (f *frame) printDelivery(rows *table, d event.Delivery) error {
+func (f *frame) printDeliveries(rows *table, deliveries []event.Delivery) error {
+	for _, d := range deliveries {
+		if err := f.printDelivery(rows, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printAnswered prints deliveries with what was answered last, and collects what
+// explains it.
+func (f *frame) printAnswered(ctx context.Context, rows *table, reader *store.Reader, deliveries []event.Delivery, hints map[string]bool) error {
+	answers, err := reader.Answers(ctx, deliveries)
+	if err != nil {
+		return err
+	}
+	for _, d := range deliveries {
+		if err := f.printDelivery(rows, d, admin.AnswerLine(answers[d.ID])); err != nil {
+			return err
+		}
+		if hint := admin.SecretHint(d); hint != "" {
+			hints[hint] = true
+		}
+	}
+	return nil
+}
+
+func (f *frame) printDelivery(rows *table, d event.Delivery, more ...string) error {
 	if f.asJSON {
 		return f.printJSON(admin.LineOfDelivery(d))
 	}
@@ -138,7 +180,7 @@ func (f *frame) printDelivery(rows *table, d event.Delivery) error {
 	if d.Status > 0 {
 		status = strconv.Itoa(d.Status)
 	}
-	rows.row(strconv.FormatInt(d.ID, 10), eventOrAlert(d), whereTo(d.Destination, d.Target), string(d.State),
-		strconv.Itoa(d.Attempts), status, stamp(d.NextAt), d.Error)
+	rows.row(append([]string{strconv.FormatInt(d.ID, 10), eventOrAlert(d), whereTo(d.Destination, d.Target), string(d.State),
+		strconv.Itoa(d.Attempts), status, stamp(d.NextAt), d.Error}, more...)...)
 	return nil
 }

@@ -77,16 +77,13 @@ func (f *frame) printAttempts(deliveries []admin.AttemptedLine) {
 		rows := newTable(f.out, "RUN", "TRY", "START", "TOOK", "STATUS", "OUTCOME", "ERROR", "ANSWER")
 		for _, a := range d.Tries {
 			rows.row(fmt.Sprint(a.Run), fmt.Sprint(a.Number), a.Start, fmt.Sprintf("%d ms", a.DurationMS),
-				fmt.Sprint(a.Status), string(a.Outcome), a.Error, firstLine(a.Answer))
+				fmt.Sprint(a.Status), string(a.Outcome), a.Error, admin.AnswerLine(a.Answer))
 		}
 		rows.flush()
+		if hint := admin.SecretHint(event.Delivery{Destination: d.Destination, Target: d.Target, Status: d.Status}); hint != "" {
+			fmt.Fprintln(f.out, printable(hint))
+		}
 	}
-}
-
-// firstLine is the first line of an answer that says something, as a cell.
-func firstLine(answer string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(answer), "\n")
-	return printable(strings.TrimSpace(line))
 }
 
 // maxShown is how much of a body the terminal gets, in bytes; --json has all.

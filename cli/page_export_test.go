@@ -18,7 +18,7 @@ func TestThePageLeadsToAllDeadLetters(t *testing.T) {
 	t.Parallel()
 	const dead = 205 // the API gives 200 at once
 	s := newSite(t, "")
-	s.app.Script(testkit.Answer{Status: 422})
+	s.app.Script(testkit.Answer{Status: 422, Body: "unknown price pr_9"})
 	s.Start(t)
 	for i := range dead {
 		s.send(t, fmt.Sprintf(`{"id":"evt_%d","type":"order.paid"}`, i))
@@ -26,6 +26,9 @@ func TestThePageLeadsToAllDeadLetters(t *testing.T) {
 	await(t, s.Process, dead, "deliveries", "--state", "dead", "--json", "--limit", "500")
 	ana := visit(t, s.Process, "ana", firstPassword(t, s.Process))
 	_, text := ana.see(t, "/?view=flat&source=shop")
+	if !strings.Contains(text, "answered: unknown price pr_9") {
+		t.Error("the page does not show what the app answered")
+	}
 	link := regexp.MustCompile(`href="([^"]*dead-letters\.jsonl[^"]*)"`).FindStringSubmatch(text)
 	if link == nil {
 		t.Fatalf("no link: %s", text)

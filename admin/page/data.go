@@ -100,7 +100,7 @@ type Ask struct {
 	event.Selector
 	Cursor string // where the page begins; "" at the newest
 	Limit  int
-	NoHead bool // dead letters without the beginning of their bodies
+	NoHead bool // dead letters without the beginning of their bodies, and without answers
 }
 
 // Failures is a page of groups, with the cursor of the next one.
@@ -114,6 +114,7 @@ type Letter struct {
 	Event    event.Event
 	Delivery event.Delivery // ID 0: it is the event that is dead
 	Head     []byte         // the first bytes of the body
+	Answer   string         // to the last attempt at the delivery, as it is kept
 	Lane     string         // in which it holds up Behind others
 	Behind   int            // counted one further than MaxBehind
 }

@@ -144,3 +144,44 @@ func TestListsLeadToAllOfThem(t *testing.T) {
 		t.Error("nothing leads to all of it")
 	}
 }
+
+// A dead letter shows what its destination answered, in one line that deceives
+// nobody, and where a secret may be the reason.
+func TestADeadLetterShowsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status         int
+		answer         string
+		shows, silence []string
+	}{
+		"an answer":   {422, "{\n \"error\": \"unknown price pr_9\"\n}", []string{`answered: { "error": "unknown price pr_9" }`}, []string{"secret may differ"}},
+		"a long one":  {422, strings.Repeat("x", 500), []string{strings.Repeat("x", 119) + "…"}, []string{strings.Repeat("x", 120)}},
+		"markup":      {422, "<b>\u202eno</b>", []string{"<b>‹U+202E›no</b>"}, []string{"\u202e"}},
+		"no answer":   {0, "", nil, []string{"answered:", "secret may differ"}},
+		"not allowed": {401, "who are you", []string{"answered: who are you", "The app's secret may differ from [destination.app] secret."}, nil},
+		"forbidden":   {403, "", []string{"The app's secret may differ from [destination.app] secret."}, []string{"answered:"}},
+	} {
+		s := newStand(t, "")
+		s.letters = []Letter{{Event: event.Event{Key: event.Key{Source: "shop", ID: "a"}}, Answer: c.answer,
+			Delivery: event.Delivery{ID: 1, Destination: "app", State: event.DeliveryDead, Status: c.status, Error: "it failed"}}}
+		b := s.browser(t)
+		b.login(t)
+		for _, path := range []string{"/?view=flat", "/?failure=7"} {
+			_, text := b.get(t, path)
+			if strings.Contains(text, "<b>") {
+				t.Errorf("%s: %s has its markup", name, path)
+			}
+			text = html.UnescapeString(text)
+			for _, want := range c.shows {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s: %s does not show %q", name, path, want)
+				}
+			}
+			for _, not := range c.silence {
+				if strings.Contains(text, not) {
+					t.Errorf("%s: %s shows %q", name, path, not)
+				}
+			}
+		}
+	}
+}

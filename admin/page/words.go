@@ -35,6 +35,8 @@ func functions(prefix string) template.FuncMap {
 		"body":          func(body []byte) string { return showBody(body, true).Text },
 		"head":          showHead,
 		"snippet":       snippet,
+		"answer":        admin.AnswerLine,
+		"secretHint":    admin.SecretHint,
 		"receivedKinds": receivedKinds, "sentKinds": sentKinds, "part": event.EscapePart,
 		"deadOf": deadOf, "stateOf": stateOf, "stateWith": stateWith, "counted": counted, "hold": hold, "standstill": standstill, "several": several,
 		"menu": menu, "behind": behind, "dict": dict, "chosen": chosen, "choices": choices, "name": nameOf,
