@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"creel/admin"
 	"creel/config"
 	"creel/event"
 	"creel/store"
@@ -86,7 +86,7 @@ func (f *frame) printActions(actions []event.Action) error {
 			}
 			continue
 		}
-		rows.row(strconv.FormatInt(action.ID, 10), stamp(action.At), action.Actor, deed(action), subject(action),
+		rows.row(strconv.FormatInt(action.ID, 10), stamp(action.At), action.Actor, deed(action), admin.Subject(action),
 			fmt.Sprintf("%d of %d", action.Done, action.Selected), strconv.Itoa(action.Refused), action.Reason)
 	}
 	if !f.asJSON {
@@ -108,34 +108,6 @@ func deed(action event.Action) string {
 		text += " (goes on)"
 	}
 	return text
-}
-
-// subject is what an action was about, as the flags would say it.
-func subject(action event.Action) string {
-	if action.Target != "" {
-		return action.Target
-	}
-	sel := action.Selector
-	parts := []string{}
-	for _, flag := range [][2]string{
-		{"source", sel.Source}, {"account", sel.Account}, {"type", sel.Type}, {"state", string(sel.State)}, {"object", sel.Object},
-		{"destination", sel.Destination}, {"error", sel.Error}, {"since", stamp(sel.Since)}, {"until", stamp(sel.Until)},
-	} {
-		if flag[1] != "" {
-			parts = append(parts, flag[0]+"="+flag[1])
-		}
-	}
-	switch len(sel.Keys) {
-	case 0:
-	case 1:
-		parts = append(parts, sel.Keys[0].String())
-	default:
-		parts = append(parts, fmt.Sprintf("%d keys", len(sel.Keys)))
-	}
-	if len(parts) == 0 {
-		return "everything"
-	}
-	return strings.Join(parts, " ")
 }
 
 func (f *frame) printItems(items []event.ActionItem) error {

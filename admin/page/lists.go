@@ -162,7 +162,7 @@ func showAction(q *request) {
 		q.failed(err)
 		return
 	}
-	v := actionView{Action: action, Which: which(action.Selector), Items: items, Left: action.Selected - action.Done - action.Refused, Pager: q.pages("after", "")}
+	v := actionView{Action: action, Which: admin.Selection(action.Selector), Items: items, Left: action.Selected - action.Done - action.Refused, Pager: q.pages("after", "")}
 	if len(items) > rows {
 		v.Items = items[:rows]
 		v.Pager = q.pagesBy(true, after+rows)

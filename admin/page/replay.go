@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"creel/admin"
 	"creel/event"
 )
 
@@ -121,7 +122,7 @@ func showPlan(q *request) {
 		q.fail(http.StatusNotFound, noPlan)
 		return
 	}
-	v := planView{Plan: plan, Words: "replay", Which: which(plan.Action.Selector), Command: command(plan.Action), Back: within(q.given("back"))}
+	v := planView{Plan: plan, Words: "replay", Which: admin.Selection(plan.Action.Selector), Command: command(plan.Action), Back: within(q.given("back"))}
 	listed := make([]event.Event, len(plan.Items))
 	for i := range plan.Items {
 		listed[i] = plan.Items[i].Event
@@ -193,19 +194,4 @@ func quoted(text string) string {
 		return text
 	}
 	return always(text)
-}
-
-// which is a selection in words: the query that means it, or its keys.
-func which(s event.Selector) string {
-	if len(s.Keys) == 0 {
-		return s.Query()
-	}
-	if len(s.Keys) > 5 {
-		return fmt.Sprintf("%s and %s others", s.Keys[0], count(len(s.Keys)-1))
-	}
-	keys := make([]string, len(s.Keys))
-	for i, key := range s.Keys {
-		keys[i] = key.String()
-	}
-	return strings.Join(keys, ", ")
 }

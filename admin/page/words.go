@@ -37,6 +37,7 @@ func functions(prefix string) template.FuncMap {
 		"snippet":       snippet,
 		"answer":        admin.AnswerLine,
 		"secretHint":    admin.SecretHint,
+		"subject":       admin.Subject,
 		"receivedKinds": receivedKinds, "sentKinds": sentKinds, "part": event.EscapePart,
 		"deadOf": deadOf, "stateOf": stateOf, "stateWith": stateWith, "counted": counted, "hold": hold, "standstill": standstill, "several": several,
 		"menu": menu, "behind": behind, "dict": dict, "chosen": chosen, "choices": choices, "name": nameOf,
