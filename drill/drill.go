@@ -205,7 +205,7 @@ func (d *drill) cast() error {
 	}
 	for _, s := range cfg.Sources {
 		if len(s.Forward) > 0 {
-			d.rules = append(d.rules, &subject{name: "forward " + s.Name, sources: []string{s.Name}, left: map[string]int{}})
+			d.rules = append(d.rules, &subject{name: "forward " + s.Name, sources: []string{s.Name}, forward: s.Forward, left: map[string]int{}})
 		}
 	}
 	for _, name := range d.opt.Rules {

@@ -11,7 +11,8 @@ import (
 type subject struct {
 	name           string
 	sources, types []string
-	fetches, keyed bool // it has a [rule.fetch]; a key of its own
+	fetches, keyed bool     // it has a [rule.fetch]; a key of its own
+	forward        []string // the destinations of a source's own forward, which is no rule that could have a key
 	wanted         bool
 	sample         bool
 	candidates     []*piece

@@ -3,6 +3,7 @@ package drill
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -233,7 +234,7 @@ func moved(first, second []event.Effect) (key string, is bool) {
 
 // twiceApplied says what a second id came to.
 func (d *drill) twiceApplied(r *subject, diff *difference) Finding {
-	const key = `give the rule a key that names the thing and not the event, such as key = "{source}/{account}/{body.…}/…"`
+	key := r.keyHint()
 	switch {
 	case diff.table == "event" && slices.Contains([]event.State{event.Done, event.Ignored, event.Pending}, event.State(diff.other)):
 		return Finding{} // the second event itself; pending behind a dead one of its lane
@@ -248,6 +249,23 @@ func (d *drill) twiceApplied(r *subject, diff *difference) Finding {
 		return Finding{} // of two with one version the greater key stays
 	}
 	return Finding{Verdict: Failure, Reason: "could double-apply when the sender gives one thing two ids: " + diff.second(), Hint: key}
+}
+
+// keyHint says how the rule gets a key that does not change with the event.
+func (r *subject) keyHint() string {
+	const key = `key = "{source}/{account}/{body.…}/…"`
+	if len(r.forward) == 0 {
+		return "give the rule a key that names the thing and not the event, such as " + key
+	}
+	to, _ := json.Marshal(r.forward)
+	text := strings.ReplaceAll(string(to), ",", ", ")
+	if len(r.forward) == 1 {
+		text = strings.Trim(text, "[]")
+	}
+	return fmt.Sprintf("a source's own forward has no key. Write a rule in the place of forward = %s in [[source]] %q:\n\n"+
+		"[[rule]]\nname    = \"%s to %s\"\nmatch   = { source = %q }\n%s\nforward = { to = %s }\n\n"+
+		"where the key names the thing and not the event", text, r.sources[0], r.sources[0], strings.Join(r.forward, " and "), r.sources[0],
+		strings.Replace(key, "key ", "key     ", 1), text)
 }
 
 // versioned tells whether the rule's states are ordered by a version.
