@@ -3,11 +3,20 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"creel/admin"
 )
+
+// some are the first of a list, and how many more there are.
+func some(list []string, most int) string {
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+}
 
 func (f *frame) reload() *cobra.Command {
 	return &cobra.Command{
@@ -36,6 +45,10 @@ func (f *frame) reload() *cobra.Command {
 				return usage("creel check, then creel reload again; a restart, where one is needed", "the old configuration stays in force:\n%w", err)
 			}
 			fmt.Fprintln(f.out, "The new configuration is in force.")
+			if fixed := s.config.FromStart(); len(fixed) > 0 {
+				fmt.Fprintf(f.out, "Values of %s are those with which the server was started: a changed one needs a restart; what file: names is read at a reload.\n",
+					some(fixed, 3))
+			}
 			return nil
 		},
 	}

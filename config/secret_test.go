@@ -205,3 +205,15 @@ headers = { X-Environment = "production", Authorization = "Bearer 0123456789abcd
 		t.Error(problems)
 	}
 }
+
+// What a reload can not see change is listed: wherever it stands, and once.
+func TestFromStart(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Sources: []Source{
+		{Secrets: []Secret{NewSecret("env:B"), NewSecret("file:old"), NewSecret("literal")}},
+		{Secrets: []Secret{NewSecret("credential:c"), NewSecret("env:B")}},
+	}, Destinations: map[string]Destination{"app": {Headers: map[string]Secret{"Authorization": NewSecret("env:A")}}}}
+	if got := strings.Join(cfg.FromStart(), " "); got != "credential:c env:A env:B" {
+		t.Errorf("%q", got)
+	}
+}

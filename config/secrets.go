@@ -88,6 +88,19 @@ func publicHeader(at string) bool {
 		func(word string) bool { return strings.Contains(header, word) })
 }
 
+// FromStart lists the references whose values a running server does not see
+// change: "env:NAME" and "credential:NAME", each once.
+func (c *Config) FromStart() []string {
+	var list []string
+	c.eachSecret(func(_ string, s *Secret) {
+		if scheme, name := s.split(); scheme == "env" || scheme == "credential" {
+			list = append(list, scheme+":"+name)
+		}
+	})
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // eachSecret visits every secret that is set, with its key path. What visit
 // writes is kept.
 func (c *Config) eachSecret(visit func(path string, s *Secret)) {
