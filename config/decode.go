@@ -33,6 +33,9 @@ func decodeText(data []byte, into any) (Problems, lines, bool) {
 	}
 	var tree map[string]any
 	if _, err := toml.Decode(text, &tree); err != nil {
+		if p, ok := oneForMany(text, err, reflect.TypeOf(into).Elem()); ok {
+			return Problems{p}, index, false
+		}
 		return Problems{syntaxProblem(text, err)}, index, false
 	}
 	target := reflect.ValueOf(into).Elem()
@@ -101,6 +104,33 @@ func openHeader(text string, line int) (Problem, bool) {
 		}
 		return Problem{Line: n, Message: fmt.Sprintf("the file is not TOML: the table header %s%s%s %s", m[1], m[2], m[3], missing),
 			Hint: "write " + closed}, true
+	}
+	return Problem{}, false
+}
+
+// oneForMany finds the header of one table where a list of tables has the name.
+func oneForMany(text string, err error, into reflect.Type) (Problem, bool) {
+	var at toml.ParseError
+	if !errors.As(err, &at) || into.Kind() != reflect.Struct {
+		return Problem{}, false
+	}
+	all := strings.Split(text, "\n")
+	if at.Position.Line < 1 || at.Position.Line > len(all) {
+		return Problem{}, false
+	}
+	again := headerLine.FindStringSubmatch(strings.TrimSpace(all[at.Position.Line-1]))
+	if again == nil {
+		return Problem{}, false
+	}
+	name := again[2]
+	if field, known := fieldsOf(into)[name]; !known || field.Type.Kind() != reflect.Slice || field.Type.Elem().Kind() != reflect.Struct {
+		return Problem{}, false
+	}
+	for n, line := range all[:at.Position.Line] {
+		if m := headerLine.FindStringSubmatch(strings.TrimSpace(line)); m != nil && m[1] == "[" && m[3] == "]" && m[2] == name {
+			return Problem{Line: n + 1, Message: fmt.Sprintf("the file is not TOML: [%s] is one table, and there are several of that name", name),
+				Hint: fmt.Sprintf("write [[%s]] in line %d", name, n+1)}, true
+		}
 	}
 	return Problem{}, false
 }

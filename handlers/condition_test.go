@@ -156,6 +156,34 @@ func TestConditionIsCheckedWhenItIsCompiled(t *testing.T) {
 	}
 }
 
+// The hint of a name that nobody knows leads to what is meant.
+func TestConditionHints(t *testing.T) {
+	t.Parallel()
+	for when, want := range map[string]string{
+		`data.object.amount_paid > 0`:        "did you mean body.data.object.amount_paid? names: body, ",
+		"true and\n data.items[0].n?.m == 1": "did you mean body.data.items[0].n?.m? ",
+		`"é" == "é" and amount_paid > 0`:     "did you mean body.amount_paid? ",
+		`len(data.items) > 0`:                "did you mean body.data.items? ",
+		`any(body.a, dta.b == 1)`:            "did you mean body.dta.b? ",
+		`bdy.id == 1`:                        "did you mean body.bdy.id? ",
+		`boddy.id == 1`:                      "did you mean body? ",
+		`headers["x-a"] == "1"`:              "did you mean header? ",
+		`tpe == "invoice.paid"`:              "did you mean type? ",
+		`foldl(body.a)`:                      "functions: abs, ",
+		`lenn(body.a) > 1`:                   "did you mean len? ",
+		`body.ref = "x"`:                     "use == to compare",
+		`type == "a" and body.ref = "x"`:     "use == to compare",
+	} {
+		_, problem := compileCondition(when)
+		if problem == nil || !strings.Contains(problem.Hint, want) {
+			t.Errorf("%s: %+v, want %q", when, problem, want)
+		}
+		if problem != nil && !strings.Contains(when, "(body.a)") && strings.Contains(problem.Hint, "functions:") {
+			t.Errorf("%s lists functions: %s", when, problem.Hint)
+		}
+	}
+}
+
 func TestConditionIsBounded(t *testing.T) {
 	t.Parallel()
 	items := `{"list":[` + strings.TrimSuffix(strings.Repeat("1,", 5000), ",") + `],"text":"` + strings.Repeat("x", 100_000) + `"}`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,7 +61,7 @@ func compileExpression(word, text string, kind expr.Option) (*expression, *confi
 		err = rewrite.err
 	}
 	if err != nil {
-		return nil, expressionProblem(word, err)
+		return nil, expressionProblem(word, text, err)
 	}
 	return &expression{word: word, program: program, places: rewrite.places}, nil
 }
@@ -134,28 +135,49 @@ func ofBoth(args []reflect.Type) (reflect.Type, error) {
 	return reflect.TypeFor[any](), nil
 }
 
-func expressionProblem(word string, err error) *config.Problem {
+func expressionProblem(word, text string, err error) *config.Problem {
 	message, _, _ := strings.Cut(err.Error(), "\n") // a panic of the compiler brings its stack
 	problem := &config.Problem{Message: "is no " + word + ": " + message}
+	at := ""
 	var located *file.Error
 	if errors.As(err, &located) {
 		problem.Message = fmt.Sprintf("is no %s: line %d, column %d: %s", word, located.Line, located.Column+1, located.Message)
+		if runes := []rune(text); located.From >= 0 && located.From <= len(runes) {
+			at = string(runes[located.From:])
+		}
 	}
 	if _, name, ok := strings.Cut(problem.Message, "unknown name "); ok {
-		if near := nearName(name); near != "" {
-			problem.Hint = "did you mean " + near + "? "
-		}
-		problem.Hint += "names: body, header, query, form, " + strings.Join(path.EventNames(), ", ") + "; functions: " + strings.Join(Functions(), ", ")
+		problem.Hint = unknownHint(name, strings.TrimPrefix(at, name))
+	}
+	if strings.Contains(problem.Message, `unexpected token Operator("=")`) {
+		problem.Hint = "use == to compare"
 	}
 	return problem
 }
 
-// nearName is the name of an expression that another one is meant for, or "".
-func nearName(name string) string {
-	if near := config.Nearest(name, slices.Concat(path.EventNames(), Functions())); near != "" {
-		return near
+// members is what stands behind a name to read something within it.
+var members = regexp.MustCompile(`^(\??\.[\p{L}_$][\p{L}\p{N}_$]*|\[[0-9]+\])+`)
+
+// unknownHint says what a name that nobody knows is meant for, by what stands
+// behind it: a function, something within the event, or one of its names.
+func unknownHint(name, behind string) string {
+	names := "names: body, header, query, form, " + strings.Join(path.EventNames(), ", ")
+	if strings.HasPrefix(strings.TrimSpace(behind), "(") {
+		near := ""
+		if near = config.Nearest(name, Functions()); near != "" {
+			near = "did you mean " + near + "? "
+		}
+		return near + names + "; functions: " + strings.Join(Functions(), ", ")
 	}
-	return path.RootNear(name)
+	within := members.FindString(behind)
+	near := path.RootNear(name)
+	if own := config.Nearest(name, path.EventNames()); own != "" && within == "" {
+		near = own
+	}
+	if near == "" {
+		near = "body." + name + within
+	}
+	return "did you mean " + near + "? " + names
 }
 
 // of evaluates the expression for an event. The error is permanent but where
