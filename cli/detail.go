@@ -51,7 +51,7 @@ func (f *frame) printDetail(line *admin.DetailLine) {
 	f.printVerdicts(line.Verdicts)
 	f.printEffects(line.Effects)
 	f.printAttempts(line.Deliveries)
-	if line.Header == "" && line.Body == "" && line.BodyBase64 == "" {
+	if !carries(line.Header, line.BodyBase64) {
 		fmt.Fprintln(f.out, "\nWhat it carried is not here any more: it was removed after the retention, or never kept because its type is ignored.")
 	} else {
 		fmt.Fprintf(f.out, "\n%s\n\n%s\n", terminalText(strings.TrimSuffix(line.Header, "\n")), f.shownBody(line.Body, line.BodyBase64))
@@ -99,12 +99,25 @@ func (f *frame) shownBody(body, bytes string) string {
 	return terminalText(body)
 }
 
+// carries tells whether a request is still here: one has headers at the least.
+func carries(header, bytes string) bool { return header != "" || bytes != "" }
+
 // printOthers shows the other bodies that came under the event's key, and
 // where each begins to differ.
 func (f *frame) printOthers(line *admin.DetailLine) {
 	for i, other := range line.Others {
-		fmt.Fprintf(f.out, "\nOther body %d of %d, which is not used: came %s, first at %s, last at %s; %s\n\n%s\n", i+1, line.Conflicts,
-			plural(other.Seen, "time", "times"), other.FirstAt, other.LastAt, differs(line.Body, other.Body), f.shownBody(other.Body, other.BodyBase64))
+		fmt.Fprintf(f.out, "\nOther body %d of %d, which is not used: came %s, first at %s, last at %s; ", i+1, line.Conflicts,
+			plural(other.Seen, "time", "times"), other.FirstAt, other.LastAt)
+		switch {
+		case !carries(other.Header, other.BodyBase64):
+			fmt.Fprintln(f.out, "it was removed after the retention")
+			continue
+		case !carries(line.Header, line.BodyBase64):
+			fmt.Fprint(f.out, "the one that is used is not here any more")
+		default:
+			fmt.Fprint(f.out, differs(line.Body, other.Body))
+		}
+		fmt.Fprintf(f.out, "\n\n%s\n", f.shownBody(other.Body, other.BodyBase64))
 	}
 	if left := line.Conflicts - len(line.Others); left > 0 && len(line.Others) > 0 {
 		fmt.Fprintf(f.out, "\n%s came and %s not kept.\n", plural(left, "more body", "more bodies"), map[bool]string{true: "was", false: "were"}[left == 1])

@@ -47,6 +47,21 @@ func TestBugUI01PayloadIsText(t *testing.T) {
 	}
 }
 
+// What was removed after the retention is said to be, and has no size.
+func TestWhatIsGoneIsSaid(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+	s.event = Detail{Work: event.Work{Event: event.Event{Seq: 1, Key: event.Key{Source: "shop", ID: "a"}, State: event.Done, ReceivedAt: began}},
+		Conflicts: []Conflict{{Seen: 1, FirstAt: began}, {Payload: event.Payload{Body: []byte("here")}, Seen: 2, FirstAt: began}}, OtherBodies: 2}
+	b := s.browser(t)
+	b.login(t)
+	_, text := b.get(t, "/event?key=shop//a")
+	if strings.Contains(text, "0 B") || strings.Count(text, "removed after the retention") != 1 || !strings.Contains(text, "4 B") ||
+		!strings.Contains(text, "<dt>Body</dt><dd>not kept (any more), or empty</dd>") {
+		t.Errorf("%s", text)
+	}
+}
+
 // What is shown of a body is the sender's own: numbers, order, names that stand
 // twice; and no byte of it turns the line around.
 func TestPrettyBodiesAreTheSendersOwn(t *testing.T) {
