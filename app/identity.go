@@ -48,7 +48,7 @@ func (a *App) remember(ctx context.Context, s *Snapshot) error {
 // database already has. It only reads, beside a running server or not.
 func Compare(ctx context.Context, s *Snapshot) config.Problems {
 	if _, err := os.Stat(s.Config.Database); errors.Is(err, os.ErrNotExist) {
-		return homeless(s.Config.Database)
+		return Homeless(s.Config.Database)
 	}
 	reader, err := store.OpenRead(ctx, s.Config.Database)
 	if err != nil {
@@ -70,9 +70,9 @@ func Compare(ctx context.Context, s *Snapshot) config.Problems {
 	return append(problems, stranded(ctx, reader, s)...)
 }
 
-// homeless reports a database that the first start could not make: it makes the
+// Homeless reports a database that the first start could not make: it makes the
 // file, and no folder.
-func homeless(database string) config.Problems {
+func Homeless(database string) config.Problems {
 	folder := filepath.Dir(database)
 	if about, err := os.Stat(folder); err == nil && about.IsDir() {
 		return nil

@@ -57,7 +57,11 @@ func (f *frame) everything(ctx context.Context, s *setup) config.Problems {
 		problems = append(problems.Faults(), s.problems.Warnings()...)
 	}
 	if snapshot == nil {
-		return problems
+		unread := func(p config.Problem) bool { return p.Path == "database" && !p.Warning }
+		if s.file != "" && !slices.ContainsFunc(problems, unread) {
+			problems = append(problems, app.Homeless(s.config.Database)...)
+		}
+		return s.placed(problems)
 	}
 	if s.file != "" {
 		problems = append(problems, app.Unheard(s.config)...)

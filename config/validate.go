@@ -362,6 +362,17 @@ func (v *validator) badBelow(prefix string) bool {
 	return false
 }
 
+// troubled tells whether anything is wrong with a value, within it, or with a
+// key that begins as it does.
+func (v *validator) troubled(at string) bool {
+	for path := range v.bad {
+		if strings.HasPrefix(path, at) {
+			return true
+		}
+	}
+	return v.told(at) || slices.ContainsFunc(v.problems, func(p Problem) bool { return !p.Warning && strings.HasPrefix(p.Path, at) })
+}
+
 // unused warns about what is configured and can never be reached.
 func (v *validator) unused() {
 	used := map[string]bool{}
@@ -381,7 +392,14 @@ func (v *validator) unused() {
 	for _, to := range v.cfg.Alerts.To {
 		used[strings.TrimPrefix(to, "destination:")] = true
 	}
-	for _, name := range sortedKeys(v.cfg.Destinations) {
+	if v.troubled("alerts.to") {
+		return // who is meant there is not known
+	}
+	known := sortedKeys(v.cfg.Destinations)
+	for _, name := range sortedKeys(used) {
+		used[Nearest(name, known)] = true // a name that is nobody's is reported by itself
+	}
+	for _, name := range known {
 		if !used[name] {
 			d := v.cfg.Destinations[name]
 			hint := `write forward = "` + name + `" in a source, or a rule`
