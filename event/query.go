@@ -57,7 +57,7 @@ func ParseQuery(text string, now time.Time) (Selector, error) {
 		return s, fmt.Errorf("%w: it is not UTF-8", ErrBadQuery)
 	}
 	seen := map[string]bool{}
-	for rest := strings.TrimLeft(text, queryBlanks); rest != ""; rest = strings.TrimLeft(rest, queryBlanks) {
+	for rest := strings.TrimLeft(text, QueryBlanks); rest != ""; rest = strings.TrimLeft(rest, QueryBlanks) {
 		name, value, behind, err := nextTerm(rest)
 		if err != nil {
 			return Selector{}, err
@@ -79,11 +79,13 @@ func ParseQuery(text string, now time.Time) (Selector, error) {
 	return s, nil
 }
 
-const queryBlanks = " \t\r\n"
+// QueryBlanks are the characters between the terms of a query; any other blank
+// is a part of what it stands in.
+const QueryBlanks = " \t\r\n"
 
 // nextTerm cuts the first term off.
 func nextTerm(text string) (name, value, rest string, err error) {
-	end := strings.IndexAny(text, queryBlanks+`:"`)
+	end := strings.IndexAny(text, QueryBlanks+`:"`)
 	if end > 0 && text[end] == ':' {
 		name, text = text[:end], text[end+1:]
 		if !isQueryName(name) {
@@ -95,7 +97,7 @@ func nextTerm(text string) (name, value, rest string, err error) {
 			return "", "", "", err
 		}
 	} else {
-		end = strings.IndexAny(text, queryBlanks)
+		end = strings.IndexAny(text, QueryBlanks)
 		if end < 0 {
 			end = len(text)
 		}
@@ -104,7 +106,7 @@ func nextTerm(text string) (name, value, rest string, err error) {
 			return "", "", "", fmt.Errorf(`%w: a quote within %s: write "…" around all of it, and \" for a quote`, ErrBadQuery, value)
 		}
 	}
-	if rest != "" && !strings.ContainsAny(rest[:1], queryBlanks) {
+	if rest != "" && !strings.ContainsAny(rest[:1], QueryBlanks) {
 		return "", "", "", fmt.Errorf("%w: there is no blank behind the quote: %s", ErrBadQuery, rest)
 	}
 	if value == "" && name != "" {
@@ -326,7 +328,7 @@ func (s Selector) Query() string {
 
 // quote writes a value; one that stands alone must not look like a name.
 func quote(value string, alone bool) string {
-	if !strings.ContainsAny(value, queryBlanks+`"`) && !(alone && strings.Contains(value, ":")) {
+	if !strings.ContainsAny(value, QueryBlanks+`"`) && !(alone && strings.Contains(value, ":")) {
 		return value
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`

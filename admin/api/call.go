@@ -66,7 +66,12 @@ func (c *call) readQuery() (err error) {
 	return nil
 }
 
-func (c *call) given(name string) string { return strings.TrimSpace(c.query.Get(name)) }
+// given is a parameter as it is: blanks at the edge of a name belong to it, and
+// without them it is the name of another.
+func (c *call) given(name string) string { return c.query.Get(name) }
+
+// typed is a parameter that names nothing: a number or a time.
+func (c *call) typed(name string) string { return strings.TrimSpace(c.given(name)) }
 
 // needed is a parameter that has to be there.
 func (c *call) needed(name string) (string, error) {
@@ -97,7 +102,7 @@ func (c *call) key() (event.Key, error) {
 
 // limit is how many rows are asked for.
 func (c *call) limit() (int, error) {
-	text := c.given("limit")
+	text := c.typed("limit")
 	if text == "" {
 		return defaultRows, nil
 	}
@@ -139,7 +144,11 @@ func errCursor(text string) error {
 func (c *call) selector() (event.Selector, error) {
 	terms := []string{c.given("q")}
 	for _, name := range event.Filters() {
-		if value := c.given(name); value != "" {
+		value := c.given(name)
+		if name == "since" || name == "until" {
+			value = c.typed(name)
+		}
+		if value != "" {
 			terms = append(terms, event.Filter(name, value))
 		}
 	}

@@ -107,7 +107,7 @@ func verifyReject(c *call) (any, error) {
 		return nil, err
 	}
 	var at time.Time
-	if text := c.given("at"); text != "" {
+	if text := c.typed("at"); text != "" {
 		if at, err = event.ParseMoment(text, c.now); err != nil {
 			return nil, invalid("", "at: %s", err.Error())
 		}

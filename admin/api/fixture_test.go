@@ -25,16 +25,17 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 type stand struct {
 	page.Data
 	page.Operator
-	web    *httptest.Server
-	mu     sync.Mutex
-	now    time.Time
-	asked  atomic.Int64 // how often a token was looked up
-	fails  error        // what every read and act ends with
-	acted  []event.Action
-	lanes  []event.ParkedLane
-	asks   []page.Ask
-	filter []page.DeliveryFilter
-	pages  func(context.Context, page.Ask) (page.Events, error) // of events; nil is one that has no end
+	web     *httptest.Server
+	mu      sync.Mutex
+	now     time.Time
+	asked   atomic.Int64 // how often a token was looked up
+	fails   error        // what every read and act ends with
+	acted   []event.Action
+	lanes   []event.ParkedLane
+	asks    []page.Ask
+	filter  []page.DeliveryFilter
+	holders []string                                             // whose balances were asked for
+	pages   func(context.Context, page.Ask) (page.Events, error) // of events; nil is one that has no end
 }
 
 func (s *stand) clock() time.Time {

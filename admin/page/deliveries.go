@@ -75,7 +75,7 @@ func decide(q *request) {
 		q.fail(http.StatusBadRequest, "Say of one delivery whether it arrived.")
 		return
 	}
-	done, err := q.act(event.Action{Kind: kind, Target: strconv.FormatInt(id, 10), Reason: q.form("reason")})
+	done, err := q.act(event.Action{Kind: kind, Target: strconv.FormatInt(id, 10), Reason: q.typed("reason")})
 	if err != nil {
 		q.failed(err)
 		return

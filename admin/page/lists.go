@@ -128,7 +128,7 @@ func acknowledge(q *request) {
 		q.fail(http.StatusBadRequest, "The form names no incident.")
 		return
 	}
-	done, err := q.act(event.Action{Kind: event.ActionAck, Target: target, Reason: q.form("reason")})
+	done, err := q.act(event.Action{Kind: event.ActionAck, Target: target, Reason: q.typed("reason")})
 	if err != nil {
 		q.failed(err)
 		return
@@ -212,7 +212,7 @@ func skipLane(q *request) {
 		q.fail(http.StatusBadRequest, "The form names no lane.")
 		return
 	}
-	done, err := q.act(event.Action{Kind: event.ActionLaneSkip, Target: lane, Reason: q.form("reason"),
+	done, err := q.act(event.Action{Kind: event.ActionLaneSkip, Target: lane, Reason: q.typed("reason"),
 		Selector: event.Selector{Keys: []event.Key{key}}})
 	if err != nil {
 		q.failed(err)
@@ -240,7 +240,7 @@ type tokensView struct {
 // createToken shows the text of a new token in the answer itself: it is nowhere
 // else.
 func createToken(q *request) {
-	secret, made, err := q.operator().CreateToken(q.ctx, "page:"+q.session.name, q.form("name"), event.Scope(q.form("scope")))
+	secret, made, err := q.operator().CreateToken(q.ctx, "page:"+q.session.name, q.typed("name"), event.Scope(q.form("scope")))
 	if err != nil {
 		q.failed(err)
 		return

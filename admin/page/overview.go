@@ -80,7 +80,7 @@ func switchDestination(q *request) {
 		return
 	}
 	name := q.form("name")
-	done, err := q.act(event.Action{Kind: kind, Target: name, Reason: q.form("reason")})
+	done, err := q.act(event.Action{Kind: kind, Target: name, Reason: q.typed("reason")})
 	if err != nil {
 		q.failed(err)
 		return

@@ -36,7 +36,7 @@ func showReject(q *request) {
 // retryRejects verifies one again, or all of a source, and stores what verifies
 // now.
 func retryRejects(q *request) {
-	ask := admin.RetryRejects{ID: number(q.form("id")), Source: q.form("source"), Actor: "page:" + q.session.name, Reason: q.form("reason")}
+	ask := admin.RetryRejects{ID: number(q.form("id")), Source: q.form("source"), Actor: "page:" + q.session.name, Reason: q.typed("reason")}
 	if ask.ID == 0 && ask.Source == "" {
 		q.fail(http.StatusBadRequest, "Choose a request, or a source.")
 		return

@@ -19,7 +19,7 @@ func replayOne(q *request) {
 		q.fail(http.StatusBadRequest, "The form names no event.")
 		return
 	}
-	done, err := q.act(event.Action{Kind: event.ActionReplay, Reason: q.form("reason"),
+	done, err := q.act(event.Action{Kind: event.ActionReplay, Reason: q.typed("reason"),
 		Selector: event.Selector{Keys: []event.Key{key}, Run: int(number(run))}})
 	if err != nil {
 		q.failed(err)
@@ -141,7 +141,7 @@ func showPlan(q *request) {
 // carryPlan does what a plan says. Who asks again, in this browser or another,
 // is shown what the first one did.
 func carryPlan(q *request) {
-	id, reason := q.params.ByName("id"), q.form("reason")
+	id, reason := q.params.ByName("id"), q.typed("reason")
 	plan, err := q.operator().FindPlan(id)
 	if err != nil {
 		q.fail(http.StatusNotFound, noPlan)
@@ -156,7 +156,7 @@ func carryPlan(q *request) {
 		return
 	}
 	action := event.Action{Reason: reason, Resend: plan.Action.Resend}
-	if text := q.form("rate"); text != "" {
+	if text := q.typed("rate"); text != "" {
 		rate, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(rate > 0) {
 			q.fail(http.StatusBadRequest, "Events per second is a number above 0, or empty.")

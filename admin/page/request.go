@@ -39,11 +39,16 @@ func (p *Page) newRequest(w http.ResponseWriter, r *http.Request, params httprou
 func (q *request) data() Data         { return q.page.opt.Data }
 func (q *request) operator() Operator { return q.page.opt.Operator }
 
-// given is a value of the query, as it was typed.
-func (q *request) given(name string) string { return strings.TrimSpace(q.r.URL.Query().Get(name)) }
+// given is a value of the query as it is: blanks at the edge of a name belong to
+// it, and without them it is the name of another.
+func (q *request) given(name string) string { return q.r.URL.Query().Get(name) }
 
-// form is a value of a form that was sent.
-func (q *request) form(name string) string { return strings.TrimSpace(q.r.PostForm.Get(name)) }
+// form is a value of a form that was sent, as it is.
+func (q *request) form(name string) string { return q.r.PostForm.Get(name) }
+
+// typed is a value of a form that a person wrote and that names nothing: blanks
+// at its edge are a slip of the hand.
+func (q *request) typed(name string) string { return strings.TrimSpace(q.form(name)) }
 
 // number is a number of the path or the query, 0 where there is none.
 func number(text string) int64 {

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
 
 	"creel/event"
 )
@@ -35,8 +36,8 @@ func (q *request) search() *search {
 	if q.r.Method == http.MethodPost {
 		read = q.form
 	}
-	s := &search{Q: read("q"), Source: read("source"), Destination: read("destination"), State: read("state"),
-		Since: read("since"), Failure: number(read("failure"))}
+	s := &search{Q: strings.Trim(read("q"), event.QueryBlanks), Source: read("source"), Destination: read("destination"), State: read("state"),
+		Since: strings.TrimSpace(read("since")), Failure: number(read("failure"))}
 	s.Sources, s.Targets = q.data().Names()
 	for _, state := range event.States() {
 		s.States = append(s.States, string(state))
