@@ -1,10 +1,13 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
@@ -43,6 +46,23 @@ type ImportLine struct {
 	Query  string      `json:"query,omitempty"`
 	ID     string      `json:"id,omitempty"` // of its event, where the body has none
 }
+
+// Size is the most that a line takes in a question to the server, in bytes: a
+// character of its head may be written as six.
+func (l *ImportLine) Size() int {
+	size := len(l.Query) + len(l.ID)
+	for name, values := range l.Header {
+		size += len(name) + 1
+		for _, value := range values {
+			size += len(value) + 1
+		}
+	}
+	return base64.StdEncoding.EncodedLen(len(l.Body)) + 6*size + 64
+}
+
+// maxLine is the largest line that a question to the server can carry, beside
+// what else stands in it.
+const maxLine = maxAsked - 1<<20
 
 // ImportedLine is what became of one.
 type ImportedLine struct {
@@ -138,10 +158,29 @@ func routeBring(router *httprouter.Router, ops Bring) {
 	})
 }
 
-// Import hands a piece of a file to the server.
-func (c *Client) Import(ctx context.Context, ask AskImport) (done []ImportedLine, err error) {
-	err = c.call(ctx, http.MethodPost, "/api/v1/import", ask, &done)
-	return done, err
+// Import hands a piece of a file to the server. A line that no question can
+// carry stays here and is said to be unreadable: those around it come in.
+func (c *Client) Import(ctx context.Context, ask AskImport) ([]ImportedLine, error) {
+	var large []ImportedLine
+	var fit []ImportLine
+	for i := range ask.Lines {
+		if line := &ask.Lines[i]; line.Size() > maxLine {
+			large = append(large, ImportedLine{N: line.N, Events: []ImportedEvent{},
+				Error: fmt.Sprintf("it is too large for a running server (%d bytes, and about %d can be handed over): import it while the server is stopped", len(line.Body), maxLine/4*3)})
+		} else {
+			fit = append(fit, *line)
+		}
+	}
+	ask.Lines = fit
+	var done []ImportedLine
+	if len(fit) > 0 || ask.First {
+		if err := c.call(ctx, http.MethodPost, "/api/v1/import", ask, &done); err != nil {
+			return nil, err
+		}
+	}
+	done = append(done, large...)
+	slices.SortStableFunc(done, func(a, b ImportedLine) int { return cmp.Compare(a.N, b.N) })
+	return done, nil
 }
 
 // Reconcile asks the server to compare a source with its sender's list.

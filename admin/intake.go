@@ -147,8 +147,8 @@ func number(w http.ResponseWriter, params httprouter.Params) (int64, bool) {
 	return id, err == nil
 }
 
-// maxAsked bounds a request that carries a body of the largest source, in
-// bytes: 25 MiB in base64, and its head.
+// maxAsked bounds a question to the server, in bytes: a body of almost 30 MiB in
+// base64, and its head. A larger one is for a database that no server has open.
 const maxAsked = 40 << 20
 
 // asked answers a request whose body is the question.

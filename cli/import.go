@@ -27,7 +27,7 @@ type importing struct {
 
 const (
 	pieceLines = 500
-	pieceBytes = 4 << 20
+	pieceBytes = 6 << 20 // as they are handed over
 	// progressEvery is how often a long import says how far it is.
 	progressEvery = 2 * time.Second
 )
@@ -178,13 +178,14 @@ func (i *importer) take(r record) error {
 	if err != nil {
 		return i.tell(admin.ImportedLine{N: r.line, Events: []admin.ImportedEvent{}, Error: err.Error()})
 	}
-	if i.size+len(line.Body) > pieceBytes || len(i.ask.Lines) == pieceLines {
+	size := line.Size()
+	if i.size+size > pieceBytes || len(i.ask.Lines) == pieceLines {
 		if err := i.send(); err != nil {
 			return err
 		}
 	}
 	i.ask.Lines = append(i.ask.Lines, line)
-	i.size += len(line.Body)
+	i.size += size
 	return nil
 }
 
