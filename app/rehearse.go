@@ -34,9 +34,9 @@ type Orphan struct {
 // String is the orphan in words.
 func (o Orphan) String() string {
 	if o.Kind == "source" {
-		return fmt.Sprintf("%d events of the source %q are not decided yet, and it is gone", o.Count, o.Name)
+		return fmt.Sprintf("the source %q is gone, and events of it are not decided yet: %d", o.Name, o.Count)
 	}
-	return fmt.Sprintf("the destination %q is gone: %d deliveries to it wait or are in doubt, %d are dead", o.Name, o.Count, o.Dead)
+	return fmt.Sprintf("the destination %q is gone: of the deliveries to it, waiting or in doubt: %d, dead: %d", o.Name, o.Count, o.Dead)
 }
 
 // Rehearse does to the database of a configuration, which is a copy that

@@ -35,7 +35,7 @@ what is newest stands in the file beside it.`,
 			if f.asJSON {
 				return json.NewEncoder(f.out).Encode(copied)
 			}
-			fmt.Fprintf(f.out, "%s holds %s in %d bytes; it was checked whole, in %s.\n", copied.Path, plural(int(copied.Events), "event", "events"), copied.Bytes, copied.Took.Round(time.Millisecond))
+			fmt.Fprintf(f.out, "%s holds %s in %s; it was checked whole, in %s.\n", copied.Path, plural(int(copied.Events), "event", "events"), plural(copied.Bytes, "byte", "bytes"), copied.Took.Round(time.Millisecond))
 			return nil
 		},
 	}

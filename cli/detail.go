@@ -94,7 +94,7 @@ func (f *frame) shownBody(body, bytes string) string {
 		return "(not UTF-8 text; --json has the bytes in body_base64)"
 	}
 	if len(body) > maxShown {
-		return terminalText(body[:maxShown]) + fmt.Sprintf("\n… %d bytes more; --json has all", len(body)-maxShown)
+		return terminalText(body[:maxShown]) + "\n… " + plural(len(body)-maxShown, "byte", "bytes") + " more; --json has all"
 	}
 	return terminalText(body)
 }

@@ -240,7 +240,7 @@ func (i *importer) send() error {
 	}
 	if now := i.f.now(); now.Sub(i.told) >= progressEvery && !i.f.asJSON {
 		i.told = now
-		fmt.Fprintf(i.f.err, "%d lines so far, %d events new\n", i.counts.lines, i.counts.fresh)
+		fmt.Fprintf(i.f.err, "%s so far, %s new\n", plural(i.counts.lines, "line", "lines"), plural(i.counts.fresh, "event", "events"))
 	}
 	return nil
 }
@@ -305,7 +305,7 @@ func (i *importer) note(format string, args ...any) {
 func (i *importer) finish(file string, err error) error {
 	c := i.counts
 	if i.shown > mostNotes && !i.f.asJSON {
-		fmt.Fprintf(i.f.err, "and %d lines more; --json names each\n", i.shown-mostNotes)
+		fmt.Fprintf(i.f.err, "and %s more; --json names each\n", plural(i.shown-mostNotes, "line", "lines"))
 	}
 	if !i.f.asJSON && (err == nil || c.lines > 0) {
 		verb := "are new"

@@ -75,7 +75,8 @@ func shown(text string, most int) string {
 	return b.String()
 }
 
-func plural(n int, one, many string) string {
+// plural is a number before what is counted.
+func plural[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return fmt.Sprintf("%d %s", n, one)
 	}

@@ -67,6 +67,7 @@ func (f *frame) printPurged(p store.Purged, verb string) error {
 	if f.asJSON {
 		return json.NewEncoder(f.out).Encode(p)
 	}
-	fmt.Fprintf(f.out, "%d events %s what they carried, %d bytes; %d that are old keep it, because they are not over or their source keeps longer.\n", p.Events, verb, p.Bytes, p.Kept)
+	fmt.Fprintf(f.out, "%s %s all that was carried, %s. Old ones that keep it: %d; they are not over, or their source keeps longer.\n",
+		plural(p.Events, "event", "events"), verb, plural(p.Bytes, "byte", "bytes"), p.Kept)
 	return nil
 }

@@ -82,18 +82,18 @@ func (f *frame) printRehearsal(r *rehearsalLine) error {
 	if f.asJSON {
 		return f.printJSON(r)
 	}
-	fmt.Fprintf(f.out, "%s was read whole, in %s: %s, %d bytes.\n", r.Path, r.Whole.Round(time.Millisecond), plural(int(r.Events), "event", "events"), r.Bytes)
+	fmt.Fprintf(f.out, "%s was read whole, in %s: %s, %s.\n", r.Path, r.Whole.Round(time.Millisecond), plural(int(r.Events), "event", "events"), plural(r.Bytes, "byte", "bytes"))
 	if r.From == r.To {
 		fmt.Fprintf(f.out, "Its schema is this version's, step %d.\n", r.To)
 	} else {
-		fmt.Fprintf(f.out, "Its schema was brought forward from step %d to %d, in %s; the file had %d bytes before. There is no way back but the copy.\n",
-			r.From, r.To, r.Took.Round(time.Millisecond), r.Before)
+		fmt.Fprintf(f.out, "Its schema was brought forward from step %d to %d, in %s; the file had %s before. There is no way back but the copy.\n",
+			r.From, r.To, r.Took.Round(time.Millisecond), plural(r.Before, "byte", "bytes"))
 	}
 	if len(r.Migrations) > 0 {
 		fmt.Fprintf(f.out, "Of your own migrations were applied: %s.\n", strings.Join(r.Migrations, ", "))
 	}
 	if r.Purge.Events > 0 {
-		fmt.Fprintf(f.out, "The retention would remove within an hour what %s carried, %d bytes.\n", plural(int(r.Purge.Events), "event", "events"), r.Purge.Bytes)
+		fmt.Fprintf(f.out, "The retention would remove within an hour what %s carried, %s.\n", plural(int(r.Purge.Events), "event", "events"), plural(r.Purge.Bytes, "byte", "bytes"))
 	}
 	return nil
 }

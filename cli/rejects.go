@@ -212,7 +212,7 @@ func (f *frame) printReject(d *admin.RejectDetail) error {
 	}
 	fmt.Fprintf(f.out, "\n%s\n\n%s\n", terminalText(strings.TrimSuffix(d.Header, "\n")), body)
 	if shown := min(d.Kept, maxShown); shown < d.Size {
-		fmt.Fprintf(f.out, "… %d bytes more; the drawer has kept %d of %d\n", d.Size-shown, d.Kept, d.Size)
+		fmt.Fprintf(f.out, "… %s more; the drawer has kept %d of %d\n", plural(d.Size-shown, "byte", "bytes"), d.Kept, d.Size)
 	}
 	if d.Kept == d.Size { // else nothing can be verified
 		fmt.Fprintf(f.err, "creel verify --drawer %d says why it fails.\n", d.ID)

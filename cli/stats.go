@@ -118,7 +118,7 @@ func measured(value float64, unit string) string {
 	case "percent":
 		return percentText(value)
 	}
-	return strconv.FormatFloat(value, 'f', -1, 64) + " " + unit
+	return strconv.FormatFloat(value, 'f', -1, 64) + " " + event.UnitOf(value, unit)
 }
 
 // span writes seconds as people say them.

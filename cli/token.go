@@ -177,5 +177,5 @@ func (f *frame) tokenNamed(ctx context.Context, text string) (int64, error) {
 	case 1:
 		return found[0], nil
 	}
-	return 0, usage("creel token list, and revoke by number", "%d tokens are called %q", len(found), text)
+	return 0, usage("creel token list, and revoke by number", "%s called %q", plural(len(found), "token is", "tokens are"), text)
 }

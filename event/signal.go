@@ -1,6 +1,9 @@
 package event
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Signal is a measure with a threshold, about a source, a destination or the
 // server as a whole. While it fires there is one incident for it.
@@ -69,4 +72,15 @@ type Gap struct {
 	Missing int       `json:"missing"`
 	From    time.Time `json:"from"` // the span that was compared
 	Until   time.Time `json:"until"`
+}
+
+// UnitOf is the unit of a signal as it stands behind a value: 1 delivery.
+func UnitOf(value float64, unit string) string {
+	switch {
+	case value != 1:
+		return unit
+	case unit == "deliveries":
+		return "delivery"
+	}
+	return strings.TrimSuffix(unit, "s")
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"creel/event"
@@ -52,10 +51,7 @@ func measured(value float64, unit string) string {
 	case "":
 		return count(int64(value))
 	}
-	if int64(value) == 1 {
-		unit = strings.TrimSuffix(strings.Replace(unit, "deliveries", "delivery", 1), "s")
-	}
-	return count(int64(value)) + " " + unit
+	return count(int64(value)) + " " + event.UnitOf(float64(int64(value)), unit)
 }
 
 // standing is a signal in one word: colour never stands alone.
