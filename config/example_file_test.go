@@ -43,7 +43,7 @@ func loadExample(t *testing.T, text string) (*Config, Problems) {
 		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
+		if err := os.WriteFile(full, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

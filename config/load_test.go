@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -285,6 +286,34 @@ func TestExposedFile(t *testing.T) {
 		}
 		_, _, problems := Load(name, testEnvironment())
 		if got := has(problems.Warnings(), "other users can read", "source[0].secrets[0]", "chmod 600"); got != c.warn {
+			t.Errorf("mode %o: warned %v, want %v: %s", c.mode, got, c.warn, problems)
+		}
+	}
+}
+
+// A secret's file that others can read or change is told of, where its mode is
+// its owner's to set.
+func TestExposedSecretFile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode       os.FileMode
+		credential bool
+		warn       bool
+	}{
+		{0o600, false, false}, {0o400, false, false}, {0o640, false, false},
+		{0o644, false, true}, {0o604, false, true}, {0o602, false, true}, {0o660, false, true}, {0o444, false, true},
+		{0o444, true, false},
+	} {
+		secret := write(t, "sec", "0123456789abcdef")
+		if err := os.Chmod(secret, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		name := write(t, "creel.toml", "[[source]]\nname = \"gen\"\nprovider = \"x\"\nsecrets = [\"file:"+secret+"\"]\n")
+		env := func(variable string) (string, bool) {
+			return filepath.Dir(secret), c.credential && variable == "CREDENTIALS_DIRECTORY"
+		}
+		_, _, problems := Load(name, env)
+		if got := has(problems.Warnings(), "others than its owner", "source[0].secrets[0]", "creel.toml:4", "chmod 600 "+secret, fmt.Sprintf("%04o", c.mode)); got != c.warn {
 			t.Errorf("mode %o: warned %v, want %v: %s", c.mode, got, c.warn, problems)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -83,4 +84,36 @@ func readWhole(file *os.File, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s is larger than %s", file.Name(), Size(limit))
 	}
 	return data, nil
+}
+
+// exposed tells of a secret's file that other users can read, or any other than
+// its owner can change. A group may read it: so it is given to a server that does not own
+// it. What hands a secret to this server alone has modes of its own: pipes, the
+// credentials of systemd and the secrets of containers.
+func (s Secret) exposed(env Environment) (name string, mode fs.FileMode, open bool) {
+	name, is := s.File()
+	if !is {
+		return "", 0, false
+	}
+	about, err := os.Stat(name)
+	if err != nil || !about.Mode().IsRegular() {
+		return name, 0, false
+	}
+	private := []string{"/run/secrets", "/var/run/secrets"}
+	if folder, ok := env("CREDENTIALS_DIRECTORY"); ok && filepath.IsAbs(folder) {
+		private = append(private, folder)
+	}
+	places := []string{name}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		places = append(places, real)
+	}
+	for _, folder := range private {
+		for _, place := range places {
+			if below, err := filepath.Rel(folder, place); err == nil && filepath.IsLocal(below) {
+				return name, 0, false
+			}
+		}
+	}
+	mode = about.Mode().Perm()
+	return name, mode, mode&0o026 != 0
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"reflect"
@@ -51,6 +52,10 @@ func checkSecrets(cfg *Config, env Environment) Problems {
 		}
 		for _, text := range s.Warnings(env) {
 			problems = append(problems, Problem{Path: at, Message: text, Warning: true})
+		}
+		if name, mode, open := s.exposed(env); open {
+			problems = append(problems, Problem{Path: at, Warning: true, Hint: "chmod 600 " + name,
+				Message: fmt.Sprintf("others than its owner can read or change the secret's file %s (mode %04o)", name, mode)})
 		}
 	})
 	return problems
