@@ -180,6 +180,45 @@ func TestListWithAnEmptyPage(t *testing.T) {
 	}
 }
 
+// A list that says there is more and gives no way on, or the way that led there,
+// was not read to its end: that is no success.
+func TestListWithoutAWayOn(t *testing.T) {
+	t.Parallel()
+	const none, circle = "gives no way on", "in a circle"
+	for name, c := range map[string]struct {
+		in      config.Reconcile
+		answers []string
+		want    string // "" is the end
+	}{
+		"no item to go by":      {config.Reconcile{Next: "last-id", Cursor: "after"}, []string{`{"data":[],"more":true}`}, none},
+		"no item on the second": {config.Reconcile{Next: "last-id", Cursor: "after"}, []string{`{"data":[{"id":"e1"}],"more":true}`, `{"data":[],"more":1}`}, none},
+		"the last item again":   {config.Reconcile{Next: "last-id", Cursor: "after"}, []string{`{"data":[{"id":"e1"}],"more":true}`}, circle},
+		"no cursor":             {config.Reconcile{Next: "body", NextAt: "body.next", Cursor: "after"}, []string{`{"data":[{"id":"e1"}],"more":true}`}, none},
+		"an empty cursor":       {config.Reconcile{Next: "body", NextAt: "body.next", Cursor: "after"}, []string{`{"data":[],"more":true,"next":""}`}, none},
+		"no address":            {config.Reconcile{Next: "body", NextAt: "body.next"}, []string{`{"data":[{"id":"e1"}],"more":true,"next":null}`}, none},
+		"the cursor just used":  {config.Reconcile{Next: "body", NextAt: "body.next", Cursor: "after"}, []string{`{"data":[],"more":true,"next":"a"}`}, circle},
+		"no link":               {config.Reconcile{Next: "link"}, []string{`{"data":[{"id":"e1"}],"more":true}`}, none},
+		"one page alone":        {config.Reconcile{}, []string{`{"data":[{"id":"e1"}],"more":true}`}, none},
+		"a page that is not full": {config.Reconcile{Next: "time", At: "body.at", From: "from", Order: "oldest", Size: "limit", PageSize: 2},
+			[]string{`{"data":[],"more":true}`}, none},
+		"a number leads on":    {config.Reconcile{Next: "page", Cursor: "page"}, []string{`{"data":[],"more":true}`, `{"data":[{"id":"e1"}],"more":false}`}, ""},
+		"pages without an end": {config.Reconcile{Next: "page", Cursor: "page", MaxPages: 3}, []string{`{"data":[],"more":true}`}, "max_pages"},
+		"no more":              {config.Reconcile{Next: "last-id", Cursor: "after"}, []string{`{"data":[],"more":false}`}, ""},
+		"no word of more":      {config.Reconcile{Next: "body", NextAt: "body.next", Cursor: "after"}, []string{`{"data":[{"id":"e1"}]}`}, ""},
+	} {
+		asked := 0
+		c.in.Items, c.in.More = "body.data", "body.more"
+		l := listOf(t, c.in, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, c.answers[min(asked, len(c.answers)-1)])
+			asked++
+		})
+		_, _, err := l.read(t, lastDay())
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 // What an answer says about what to do next.
 func TestListThatIsRefused(t *testing.T) {
 	t.Parallel()

@@ -94,6 +94,10 @@ func (w *walk) list(ctx context.Context, base *url.URL) error {
 			return nil // one old event is none: the whole page has to be
 		}
 		next, err := w.following(base, ask, p, number, &bounds)
+		if err == nil && next == nil && w.says(p) && !bounds.Empty() {
+			return l.failed(ask.target, "compare the answer with reconcile.more, reconcile.next and reconcile.next_at: curl it with the token",
+				fmt.Sprintf("page %d says that there is more, and gives no way on", number))
+		}
 		if err != nil || next == nil {
 			return err
 		}
@@ -253,14 +257,22 @@ func (w *walk) following(base *url.URL, ask question, p page, number int, bounds
 	return nil, nil
 }
 
-// ended tells whether a page says that it is the last.
+// says tells whether a page says that there is more behind it.
+func (w *walk) says(p page) bool {
+	l := w.lister
+	if l.more.kind == 0 {
+		return false
+	}
+	at, err := (&view{src: l.src, req: &Request{}, doc: p.doc}).look(l.more)
+	return err != nil || at.ok && at.text != "" && at.text != "false" && at.text != "0"
+}
+
+// ended tells whether a page is the last that can be asked for.
 func (w *walk) ended(p page) bool {
 	l := w.lister
 	if l.more.kind != 0 {
-		at, err := (&view{src: l.src, req: &Request{}, doc: p.doc}).look(l.more)
-		more := err != nil || at.ok && at.text != "false" && at.text != "0"
-		// Behind an empty page only a cursor of the sender's own leads on.
-		return !more || len(p.items) == 0 && l.next != "body"
+		// An empty page has no last item that would lead on.
+		return !w.says(p) || len(p.items) == 0 && l.next == "last-id"
 	}
 	if l.next == "body" {
 		return false
