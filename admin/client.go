@@ -136,9 +136,12 @@ func (c *Client) AwaitAction(ctx context.Context, id int64, wait time.Duration) 
 	return done, err
 }
 
-// Reload asks the server to apply its configuration file again.
-func (c *Client) Reload(ctx context.Context) error {
-	return c.call(ctx, http.MethodPost, "/api/v1/reload", nil, nil)
+// Reload asks the server to apply its configuration file again, and returns what
+// is odd about it.
+func (c *Client) Reload(ctx context.Context) (warnings []string, err error) {
+	var done reloaded
+	err = c.call(ctx, http.MethodPost, "/api/v1/reload", nil, &done)
+	return done.Warnings, err
 }
 
 // Status decodes what the server knows about itself into status.

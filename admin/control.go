@@ -29,8 +29,9 @@ type Operations interface {
 	AwaitAction(ctx context.Context, action int64) (event.Action, error)
 	// Status is what the server knows about itself, ready to be written as JSON.
 	Status(ctx context.Context) (any, error)
-	// Reload applies the configuration file again, whole or not at all.
-	Reload(ctx context.Context) error
+	// Reload applies the configuration file again, whole or not at all, and
+	// returns what is odd about it.
+	Reload(ctx context.Context) (warnings []string, err error)
 	// Checks are the conditions of readiness.
 	Checks() []Check
 	// Metrics adds what is counted to a scrape.
@@ -71,8 +72,8 @@ func Control(ops Operations) http.Handler {
 		replyAction(w, r, func(ctx context.Context) (event.Action, error) { return ops.AwaitAction(ctx, id) })
 	})
 	router.POST("/api/v1/reload", func(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-		err := ops.Reload(r.Context())
-		reply(w, map[string]string{"status": "reloaded"}, err)
+		warnings, err := ops.Reload(r.Context())
+		reply(w, reloaded{"reloaded", warnings}, err)
 	})
 	routeIntake(router, ops)
 	routeBring(router, ops)
@@ -112,6 +113,12 @@ func Allowed(header http.Header) []string {
 		}
 	}
 	return allowed
+}
+
+// reloaded is what became of a reload.
+type reloaded struct {
+	Status   string   `json:"status"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // replyAction answers with an action as it stands at its end, or after ?wait=1s

@@ -94,7 +94,7 @@ func TestGateA6ThroughTheApp(t *testing.T) {
 		testkit.Poll(t, 20*time.Second, order+" to be shipped", func() bool { return stateIn(t, database, order) == "shipped" })
 	}
 	send("one")
-	if err := a.Reload(context.Background()); err != nil {
+	if _, err := a.Reload(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	send("two")

@@ -65,9 +65,13 @@ func Compare(ctx context.Context, s *Snapshot) config.Problems {
 		problems = append(problems, config.Problem{Path: config.Item("source", i),
 			Message: fmt.Sprintf("the identity settings of %q are not those of its stored events", name), Hint: identityHint})
 	}
-	problems = append(problems, missingRules(ctx, reader, s)...)
-	problems = append(problems, waitingSteps(ctx, reader, s)...)
-	return append(problems, stranded(ctx, reader, s)...)
+	return append(problems, leftBehind(ctx, reader, s)...)
+}
+
+// leftBehind warns of what in the database belonged to an earlier configuration
+// and has no place in this one.
+func leftBehind(ctx context.Context, reader *store.Reader, s *Snapshot) config.Problems {
+	return slices.Concat(missingRules(ctx, reader, s), waitingSteps(ctx, reader, s), stranded(ctx, reader, s))
 }
 
 // Homeless reports a database that the first start could not make: it makes the

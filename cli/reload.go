@@ -41,10 +41,18 @@ func (f *frame) reload() *cobra.Command {
 			if err != nil {
 				return failed("creel serve; where the file now names another database, a restart", "%w", err)
 			}
-			if err := client.Reload(cmd.Context()); err != nil {
+			warnings, err := client.Reload(cmd.Context())
+			if err != nil {
 				return usage("creel check, then creel reload again; a restart, where one is needed", "the old configuration stays in force:\n%w", err)
 			}
 			fmt.Fprintln(f.out, "The new configuration is in force.")
+			for i, warning := range warnings {
+				if i == mostNotes {
+					fmt.Fprintf(f.err, "and %d more: creel check\n", len(warnings)-mostNotes)
+					break
+				}
+				fmt.Fprintln(f.err, shown(warning, 1000))
+			}
 			if fixed := s.config.FromStart(); len(fixed) > 0 {
 				fmt.Fprintf(f.out, "Values of %s are those with which the server was started: a changed one needs a restart; what file: names is read at a reload.\n",
 					some(fixed, 3))

@@ -134,6 +134,44 @@ func TestReloadKeepsTheOldConfiguration(t *testing.T) {
 	}
 }
 
+// TestReloadTellsWhatIsLeftBehind renames a rule and a destination: the command
+// and the log say what that means for what the database has.
+func TestReloadTellsWhatIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	r, s := newRotation(t)
+	named := func(rule string) string {
+		return strings.Replace(r.configuration(`["env:OLD"]`), `forward = "app"`, "", 1) +
+			"\n[[rule]]\nname = \"" + rule + "\"\n[rule.forward]\nto = \"app\"\n"
+	}
+	s.configure(t, named("ship"))
+	r.Start(t)
+	sender := testkit.Sender{URL: r.URL("/in/shop"), Secret: r.old, Sign: testkit.SignPlain}
+	if status, answer := sender.Send(t, "", []byte(`{"id":"e1"}`)); status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	testkit.Poll(t, soon, "a delivery", func() bool {
+		_, stdout, _ := r.Run(t, "deliveries", "--json")
+		return strings.Contains(string(stdout), `"ship"`)
+	})
+	const gone = `the rule "ship" has made deliveries and is gone`
+	if said := command(t, r.Process, 0, "reload"); strings.Contains(said, "has made deliveries") {
+		t.Errorf("nothing was renamed: %q", said)
+	}
+	s.configure(t, named("send"))
+	if said := command(t, r.Process, 0, "reload"); !strings.HasPrefix(said, "The new configuration is in force.\n") || !strings.Contains(said, gone) ||
+		!strings.Contains(said, "a replay may send once more") {
+		t.Errorf("said %q", said)
+	}
+	logged(t, r.Process, 1, "is gone")
+	if err := r.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	logged(t, r.Process, 2, "is gone")
+	if exit := r.Terminate(); exit.Code != 0 {
+		t.Errorf("stop: %+v", exit)
+	}
+}
+
 // load sends without pause, each request signed with one of the secrets that
 // are good at the time.
 type load struct {

@@ -179,7 +179,7 @@ wait:
 				log.Info().Str("signal", got.String()).Msg("stopping")
 				break wait
 			}
-			_ = running.Reload(context.Background()) // it logs what it did, or why not
+			_, _ = running.Reload(context.Background()) // it logs what it did, or why not
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(cfg.Grace))
