@@ -102,7 +102,8 @@ func TestPacedReplayGoesOnAtItsPace(t *testing.T) {
 	const all = 40
 	sc.deaths(all)
 	sc.SetHandoff(nobody{})
-	ask := event.Action{Actor: "ann", Reason: "slowly", Rate: 1.0 / 3600, Selector: event.Selector{State: event.Dead, Since: start.Add(-24 * time.Hour)}}
+	ask := event.Action{Actor: "ann", Reason: "slowly", Rate: 1.0 / 3600, Selector: event.Selector{State: event.Dead}}
+	must(t, ask.Selector.SetSince("24h", sc.now))
 	ask.Kind = event.ActionReplay
 	picks, err := sc.pick(context.Background(), ask)
 	must(t, err)
@@ -113,8 +114,9 @@ func TestPacedReplayGoesOnAtItsPace(t *testing.T) {
 		t.Fatalf("it began as %+v, %v", a, err)
 	}
 	later := ask
-	later.Actor, later.Selector.Since = "ben", ask.Selector.Since.Add(time.Hour)
-	a, err = sc.Replay(gone, sc.now.Add(time.Hour), later)
+	later.Actor = "ben"
+	must(t, later.Selector.SetSince("24h", sc.now.Add(5*time.Minute)))
+	a, err = sc.Replay(gone, sc.now.Add(5*time.Minute), later)
 	if !errors.Is(err, context.Canceled) || a.ID != 1 || a.Actor != "ann" {
 		t.Fatalf("asked for again it is %+v, %v", a, err)
 	}
