@@ -166,7 +166,7 @@ func (c *Client) Import(ctx context.Context, ask AskImport) ([]ImportedLine, err
 	for i := range ask.Lines {
 		if line := &ask.Lines[i]; line.Size() > maxLine {
 			large = append(large, ImportedLine{N: line.N, Events: []ImportedEvent{},
-				Error: fmt.Sprintf("it is too large for a running server (%d bytes, and about %d can be handed over): import it while the server is stopped", len(line.Body), maxLine/4*3)})
+				Error: fmt.Sprintf("it is too large for a running server (over %d MB): import it with the server stopped", maxLine/4*3/1_000_000)})
 		} else {
 			fit = append(fit, *line)
 		}
