@@ -57,3 +57,11 @@ func TestNamesAreTakenAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+func (n recorded) Ledger(context.Context, string, string, event.Page) ([]event.Entry, error) {
+	return nil, nil
+}
+
+func (n recorded) Records(context.Context, string, string, event.Page) ([]event.KeptRecord, error) {
+	return nil, nil
+}

@@ -23,6 +23,13 @@ func visible(text []byte) (shown, odd string) {
 	return b.String(), odd
 }
 
+// hides tells whether a field that holds a text, and has to hold it exactly, does
+// not show all of it: what visible writes as a code, or blanks at an edge.
+func hides(text string) bool {
+	shown, odd := visible([]byte(text))
+	return odd != "" || strings.TrimSpace(shown) != shown
+}
+
 // writeVisible writes a text as visible shows it and counts what it wrote as
 // codes.
 func writeVisible(b *strings.Builder, text []byte) (strange int) {

@@ -3,6 +3,7 @@ package page
 import (
 	"html"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -40,6 +41,49 @@ func TestBugUI01NothingDeceivesTheEye(t *testing.T) {
 				t.Errorf("%s shows %q", path, shown)
 			}
 			_, rest, _ = strings.Cut(tag, ">")
+		}
+	}
+}
+
+// A field holds what was searched for exactly, and beside it stands what of that
+// is not seen in it.
+func TestBugUI01FieldsSayWhatTheyDoNotShow(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+	s.page.opt.Data = recorded{shown{stand: s}, new([]event.Key), new([]string)}
+	b := s.browser(t)
+	b.login(t)
+	for _, one := range []struct{ value, want string }{
+		{"a\u202egpj.exe\u2066b", "“a‹U+202E›gpj.exe‹U+2066›b”"}, {"cust ", "“cust ”"}, {"\u00a0cust", "“\u00a0cust”"}, {"cust 1", ""}, {"", ""},
+	} {
+		for path, fields := range map[string][]string{
+			"/objects": {"object"}, "/balances": {"holder"}, "/ledger": {"holder", "unit"}, "/records": {"kind", "key"},
+			"/deliveries": {"error", "key"}, "/events": {"q"},
+		} {
+			value := one.value
+			if path == "/events" && value != "" {
+				value = `"` + value + `"`
+			}
+			given := url.Values{}
+			for _, field := range fields {
+				given.Set(field, value)
+			}
+			res, text := b.get(t, path+"?"+given.Encode())
+			status(t, path, res, http.StatusOK)
+			text = html.UnescapeString(text)
+			if n := strings.Count(text, `value="`+value+`"`); one.value != "" && n < len(fields) {
+				t.Errorf("%s: %d fields hold %q", path, n, value)
+			}
+			want := len(fields)
+			if one.want == "" || path == "/events" && strings.HasPrefix(one.value, "cust") || path == "/events" && strings.HasSuffix(one.value, "cust") {
+				want = 0 // the quotes show where it ends
+			}
+			if n := strings.Count(text, "Not all of it is seen"); n != want {
+				t.Errorf("%s: %d fields say what of %q is not seen, want %d", path, n, value, want)
+			}
+			if path != "/events" && strings.Count(text, one.want) < want {
+				t.Errorf("%s: %q is not there:\n%s", path, one.want, text)
+			}
 		}
 	}
 }

@@ -41,6 +41,7 @@ func functions(prefix string) template.FuncMap {
 		"receivedKinds": receivedKinds, "sentKinds": sentKinds, "part": event.EscapePart,
 		"deadOf": deadOf, "stateOf": stateOf, "stateWith": stateWith, "counted": counted, "hold": hold, "standstill": standstill, "several": several,
 		"menu": menu, "behind": behind, "dict": dict, "chosen": chosen, "choices": choices, "name": nameOf,
+		"visible": func(text any) string { shown, _ := visible([]byte(fmt.Sprint(text))); return shown }, "hides": hides,
 		"bars": bars, "hours": hoursOf, "measured": measured, "standing": standing, "titleOf": titleOf, "calmness": calmness, "manner": manner,
 	}
 }
