@@ -54,6 +54,17 @@ func RedactionsOf(cfg *config.Config) (Redactions, config.Problems) {
 	return all, problems
 }
 
+// HideCarried takes out of an event all that it carried, where what its source
+// redacts is not certain, and returns what hides it where it is quoted.
+func HideCarried(found *store.EventDetail) Redactions {
+	body, _ := path.ParseRedaction([]string{"body"}) // it is a place
+	found.Payload.Header, found.Payload.Query = "", ""
+	for i := range found.Conflicts {
+		found.Conflicts[i].Payload.Header, found.Conflicts[i].Payload.Query = "", ""
+	}
+	return Redactions{found.Key.Source: {shown: body}}
+}
+
 // places gives the places of a list that are some.
 func places(key string, list []string) (good []string, problems config.Problems) {
 	if len(list) > maxRedacted {

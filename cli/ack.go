@@ -24,7 +24,7 @@ over. creel health lists the open incidents with their numbers.`,
   creel ack --all`,
 		Args: func(cmd *cobra.Command, args []string) error { return ackArgs(cmd, args, all) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := f.usable()
+			s, err := f.place()
 			if err != nil {
 				return err
 			}
@@ -34,6 +34,9 @@ over. creel health lists the open incidents with their numbers.`,
 				action.Target = args[0]
 			}
 			done, _, err := f.act(cmd.Context(), s, action)
+			if coded := (*exit)(nil); errors.As(err, &coded) {
+				return err
+			}
 			if err != nil {
 				return failed("creel health", "%w", err)
 			}

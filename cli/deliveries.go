@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"creel/admin"
-	"creel/config"
 	"creel/event"
 	"creel/store"
 )
@@ -42,7 +41,7 @@ func (f *frame) deliveries() *cobra.Command {
 				}
 				filter.Event = &of
 			}
-			return f.listDeliveries(cmd, s.config, reader, filter, int(limit))
+			return f.listDeliveries(cmd, s, reader, filter, int(limit))
 		},
 	}
 	textVar(cmd, &filter.Destination, "destination", "destination name")
@@ -76,7 +75,7 @@ func parseDeliveryState(text string) (event.DeliveryState, error) {
 	return "", usage("one of "+joinDeliveryStates(), "--state %q is not a state of a delivery", text)
 }
 
-func (f *frame) listDeliveries(cmd *cobra.Command, cfg *config.Config, reader *store.Reader, filter store.DeliveryFilter, limit int) error {
+func (f *frame) listDeliveries(cmd *cobra.Command, s *setup, reader *store.Reader, filter store.DeliveryFilter, limit int) error {
 	head := []string{"ID", "EVENT", "DESTINATION", "STATE", "ATTEMPTS", "STATUS", "NEXT", "ERROR"}
 	answered := filter.State == event.DeliveryDead && !f.asJSON // why they are dead is what is asked
 	if answered {
@@ -115,7 +114,7 @@ func (f *frame) listDeliveries(cmd *cobra.Command, cfg *config.Config, reader *s
 		if filter == (store.DeliveryFilter{}) {
 			return nothing("creel events, to see whether anything has come in")
 		}
-		return noneNamed(cmd.Context(), reader, cfg, filter.Source, filter.Destination, "creel deliveries, without a filter")
+		return noneNamed(cmd.Context(), reader, s, filter.Source, filter.Destination, "creel deliveries, without a filter")
 	}
 	if rows != nil {
 		rows.flush()

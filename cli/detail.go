@@ -25,6 +25,9 @@ func (f *frame) showEvent(ctx context.Context, reader *store.Reader, s *setup, t
 		return failed("", "%w", err)
 	}
 	hidden, _ := app.RedactionsOf(s.config) // what is wrong hides more
+	if len(s.faults) > 0 {
+		hidden = app.HideCarried(&detail)
+	}
 	whole := app.DetailOf(&detail, hidden)
 	line := admin.LineOfDetail(&whole)
 	if f.asJSON {

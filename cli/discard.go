@@ -49,9 +49,14 @@ func (f *frame) discardAction(sel *selection, args []string, reason string) (eve
 	if err != nil {
 		return action, err
 	}
-	s, err := f.usable()
+	s, err := f.place()
 	if err != nil {
 		return action, err
+	}
+	if selector.Destination != "" && selector.State == "" { // is it gone, or not?
+		if err := s.whole(); err != nil {
+			return action, err
+		}
 	}
 	switch {
 	case selector.Destination != "" && selector.State == "" && !slices.Contains(s.config.DestinationNames(), selector.Destination):
@@ -102,7 +107,7 @@ func (f *frame) planDiscard(ctx context.Context, action event.Action) error {
 		return failed("", "plan: %w", err)
 	}
 	if events == 0 {
-		return noneNamed(ctx, reader, s.config, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
+		return noneNamed(ctx, reader, s, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
 	}
 	if !f.asJSON {
 		rows.flush()

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"creel/admin"
-	"creel/config"
 	"creel/event"
 	"creel/store"
 )
@@ -38,7 +37,7 @@ func (f *frame) events() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return f.listEvents(cmd.Context(), s.config, reader, selector, int(limit))
+			return f.listEvents(cmd.Context(), s, reader, selector, int(limit))
 		},
 	}
 	sel.flags(cmd)
@@ -46,7 +45,7 @@ func (f *frame) events() *cobra.Command {
 	return f.jsonFlag(cmd)
 }
 
-func (f *frame) listEvents(ctx context.Context, cfg *config.Config, reader *store.Reader, selector event.Selector, limit int) error {
+func (f *frame) listEvents(ctx context.Context, s *setup, reader *store.Reader, selector event.Selector, limit int) error {
 	var rows *table
 	count, err := eachEvent(ctx, reader, selector, limit, func(e event.Event) error {
 		if selector.State == event.Dead && e.State != event.Dead {
@@ -73,7 +72,7 @@ func (f *frame) listEvents(ctx context.Context, cfg *config.Config, reader *stor
 		return err
 	}
 	if count == 0 {
-		return noneNamed(ctx, reader, cfg, selector.Source, selector.Destination, "creel events, without a filter")
+		return noneNamed(ctx, reader, s, selector.Source, selector.Destination, "creel events, without a filter")
 	}
 	if count == limit && !f.asJSON {
 		fmt.Fprintf(f.err, "The newest %d; --limit 0 lists all.\n", limit)

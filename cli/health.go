@@ -25,7 +25,7 @@ func (f *frame) health() *cobra.Command {
 network and no shell: it is what the container's health check runs.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := f.usable()
+			s, err := f.place()
 			if err != nil {
 				return err
 			}

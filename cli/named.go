@@ -19,8 +19,13 @@ type namedPart struct {
 	stored     func(context.Context, *store.Reader) (bool, error)
 }
 
-// strange are the names that the configuration does not have. "" names nothing.
-func strange(cfg *config.Config, source, destination string) []namedPart {
+// strange are the names that the configuration does not have. "" names nothing,
+// and one with faults may have every name.
+func (s *setup) strange(source, destination string) []namedPart {
+	if len(s.faults) > 0 {
+		return nil
+	}
+	cfg := s.config
 	parts := []namedPart{
 		{"source", source, namesOf(cfg), func(ctx context.Context, r *store.Reader) (bool, error) {
 			some, err := r.Events(ctx, event.Selector{Source: source}, event.Page{Limit: 1})
@@ -49,8 +54,8 @@ func (p namedPart) refuse(ctx context.Context, reader *store.Reader) error {
 
 // noneNamed is the end of a command whose selection matched nothing: where it
 // names a source or a destination that nobody knows, that is why.
-func noneNamed(ctx context.Context, reader *store.Reader, cfg *config.Config, source, destination, hint string) error {
-	for _, part := range strange(cfg, source, destination) {
+func noneNamed(ctx context.Context, reader *store.Reader, s *setup, source, destination, hint string) error {
+	for _, part := range s.strange(source, destination) {
 		if err := part.refuse(ctx, reader); err != nil {
 			return err
 		}
@@ -61,7 +66,7 @@ func noneNamed(ctx context.Context, reader *store.Reader, cfg *config.Config, so
 // known refuses, before anything is done, what names a source or a destination
 // that nobody knows.
 func (s *setup) known(ctx context.Context, source, destination string) error {
-	parts := strange(s.config, source, destination)
+	parts := s.strange(source, destination)
 	if len(parts) == 0 {
 		return nil
 	}

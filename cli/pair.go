@@ -57,6 +57,9 @@ func (f *frame) waitForSecret(cmd *cobra.Command, ask admin.PairRequest, wait ti
 	if err != nil {
 		return err
 	}
+	if err := s.whole(); err != nil { // it prints the address, too
+		return err
+	}
 	if err := knownSource(s.config, ask.Source); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,11 +27,11 @@ func (f *frame) destinationAction(kind event.ActionKind, name, short, said strin
 		Short: short,
 		Args:  oneArg("the name of a destination"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := f.usable()
+			s, err := f.place()
 			if err != nil {
 				return err
 			}
-			if names := s.config.DestinationNames(); !slices.Contains(names, args[0]) {
+			if names := s.config.DestinationNames(); !slices.Contains(names, args[0]) && len(s.faults) == 0 {
 				hint := "put it back into the configuration: creel discard --destination " + args[0] + " gives up what waits for one that is gone"
 				if len(names) > 0 {
 					hint = meant(args[0], names) + "; for one that is gone, creel discard --destination " + args[0]
@@ -40,6 +41,9 @@ func (f *frame) destinationAction(kind event.ActionKind, name, short, said strin
 			action := f.action(kind, reason)
 			action.Target = args[0]
 			done, _, err := f.act(cmd.Context(), s, action)
+			if coded := (*exit)(nil); errors.As(err, &coded) {
+				return err
+			}
 			if err != nil {
 				return failed("", "%w", err)
 			}

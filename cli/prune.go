@@ -41,6 +41,9 @@ func (f *frame) pruneDry(cmd *cobra.Command) error {
 		return err
 	}
 	defer reader.Close()
+	if err := s.whole(); err != nil {
+		return err
+	}
 	would, err := reader.Purgeable(cmd.Context(), f.now(), app.KeepTimes(s.config), nil)
 	if err != nil {
 		return failed("", "%w", err)

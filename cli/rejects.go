@@ -67,7 +67,7 @@ func causeNames() []string {
 // server is the running server of the configuration; what the command needs is
 // in its memory alone.
 func (f *frame) server(ctx context.Context) (*admin.Client, *setup, error) {
-	s, err := f.usable()
+	s, err := f.place()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -89,7 +89,7 @@ func (f *frame) bulk(ctx context.Context, kind event.ActionKind, selector event.
 
 func (f *frame) bulkAction(ctx context.Context, action event.Action) error {
 	kind, selector := action.Kind, action.Selector
-	s, err := f.usable()
+	s, err := f.place()
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (f *frame) plan(ctx context.Context, action event.Action) error {
 		return failed("", "plan: %w", err)
 	}
 	if count == 0 {
-		return noneNamed(ctx, reader, s.config, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
+		return noneNamed(ctx, reader, s, action.Selector.Source, action.Selector.Destination, "creel events, to see what there is")
 	}
 	if !f.asJSON {
 		rows.flush()

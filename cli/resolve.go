@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ creel deliveries --state in_doubt lists them.`,
   creel resolve again 17 18 21 --reason "the app was never asked"`,
 		Args: resolveArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := f.usable()
+			s, err := f.place()
 			if err != nil {
 				return err
 			}
@@ -69,6 +70,9 @@ func (f *frame) decide(ctx context.Context, s *setup, decision string, numbers [
 		action := f.action(decisions()[decision], reason)
 		action.Target = number
 		done, _, err := f.act(ctx, s, action)
+		if coded := (*exit)(nil); errors.As(err, &coded) {
+			return err
+		}
 		if err != nil {
 			return failed(listDoubts, "delivery %s: %w", number, err)
 		}

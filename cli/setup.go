@@ -23,6 +23,9 @@ type setup struct {
 	file     string // "" for the demo
 	source   *config.File
 	problems config.Problems
+	// faults are what a command goes on in spite of that needs to know no more
+	// than where the database is; see place.
+	faults config.Problems
 }
 
 // configName finds the configuration: the named file, the one that CREEL_CONFIG
@@ -73,6 +76,42 @@ func strayVariables(cfg *config.Config) config.Problems {
 	return cfg.UnknownVariables(os.Environ(), configVariable)
 }
 
+// place is usable for commands that look at what is stored, or ask the server:
+// what is wrong with a file on disk does not matter to them as long as it says
+// where the database is. The server goes on with what it was started with.
+func (f *frame) place() (*setup, error) {
+	s, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	faults := s.problems.Resolved().Faults()
+	if len(faults) == 0 || s.source == nil || !s.source.Placed() {
+		return s, f.judged(s)
+	}
+	s.faults = faults
+	if f.warned {
+		return s, nil
+	}
+	f.warned = true
+	goesOn, them := "", "them"
+	if running, _ := store.Running(s.config.Database); running {
+		goesOn = ": the server goes on with the one it started with"
+	}
+	if len(faults) == 1 {
+		them = "it"
+	}
+	fmt.Fprintf(f.err, "the configuration has %s%s; creel check lists %s\n", plural(len(faults), "problem", "problems"), goesOn, them)
+	return s, nil
+}
+
+// whole refuses what needs the meaning of a configuration that has faults.
+func (s *setup) whole() error {
+	if err := s.faults.Err(); err != nil {
+		return usage("creel check", "the configuration has problems:\n%w", err)
+	}
+	return nil
+}
+
 // usable is load for commands that need a configuration without faults in
 // its frame. Secrets that can not be read here do not matter to them: the
 // server may run as somebody else.
@@ -81,18 +120,23 @@ func (f *frame) usable() (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s, f.judged(s)
+}
+
+// judged says which database a demo is about, and refuses faults.
+func (f *frame) judged(s *setup) error {
 	if s.file == "" && !f.asJSON {
 		fmt.Fprintf(f.err, "No configuration is named, so this is about the demo, %s. -c names one.\n", s.config.Database)
 	}
 	if err := s.problems.Resolved().Err(); err != nil {
-		return nil, usage("creel check", "the configuration has problems:\n%w", err)
+		return usage("creel check", "the configuration has problems:\n%w", err)
 	}
-	return s, nil
+	return nil
 }
 
 // reader opens the database for plain reads, beside a running server or not.
 func (f *frame) reader(ctx context.Context) (*store.Reader, *setup, error) {
-	s, err := f.usable()
+	s, err := f.place()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,6 +144,9 @@ func (f *frame) reader(ctx context.Context) (*store.Reader, *setup, error) {
 	if _, err := os.Stat(s.config.Database); errors.Is(err, os.ErrNotExist) {
 		if running {
 			return nil, nil, failed("creel health, and put the file back", "the database %s was moved or removed while a server has it open", s.config.Database)
+		}
+		if err := s.whole(); err != nil {
+			return nil, nil, err // no server goes on with anything
 		}
 		return nil, nil, failed("creel serve, or name the configuration with -c",
 			"there is no database %s yet", s.config.Database)
@@ -141,6 +188,9 @@ func (f *frame) act(ctx context.Context, s *setup, action event.Action) (done ev
 	if !errors.Is(err, admin.ErrNoServer) {
 		return action, false, err
 	}
+	if err := s.whole(); err != nil {
+		return action, true, err
+	}
 	if _, err := os.Stat(s.config.Database); errors.Is(err, os.ErrNotExist) {
 		return action, true, fmt.Errorf("there is no database %s yet", s.config.Database)
 	}
@@ -162,6 +212,9 @@ func (f *frame) judge(s *setup) (*app.Snapshot, config.Problems) {
 // rules compiles the rules alone: who asks what a replay would do need not be
 // able to read the server's secrets.
 func (f *frame) rules(s *setup) (*handlers.Rules, error) {
+	if err := s.whole(); err != nil {
+		return nil, err
+	}
 	registry, err := f.registry()
 	if err != nil {
 		return nil, failed("", "%w", err)

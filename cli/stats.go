@@ -42,7 +42,7 @@ hour as far as it was stored, without latencies.`,
 
 // askStatistics asks the running server, else the file.
 func (f *frame) askStatistics(ctx context.Context) (*app.Statistics, error) {
-	s, err := f.usable()
+	s, err := f.place()
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +62,9 @@ func (f *frame) askStatistics(ctx context.Context) (*app.Statistics, error) {
 		return nil, err
 	}
 	defer reader.Close()
+	if err := s.whole(); err != nil {
+		return nil, err
+	}
 	figures, err = app.ReadStatistics(ctx, reader, s.config, f.now)
 	if err != nil {
 		return nil, failed("", "%w", err)

@@ -68,7 +68,7 @@ func (f *frame) createToken() *cobra.Command {
 // access asks the running server, or acts on the database itself where none
 // runs.
 func access[A any](ctx context.Context, f *frame, ask func(context.Context, *admin.Client) (A, error), alone func(context.Context, *setup) (A, error)) (none A, err error) {
-	s, err := f.usable()
+	s, err := f.place()
 	if err != nil {
 		return none, err
 	}
@@ -77,6 +77,9 @@ func access[A any](ctx context.Context, f *frame, ask func(context.Context, *adm
 	case err == nil:
 		return ask(ctx, client)
 	case !errors.Is(err, admin.ErrNoServer):
+		return none, err
+	}
+	if err := s.whole(); err != nil {
 		return none, err
 	}
 	if _, err := os.Stat(s.config.Database); errors.Is(err, os.ErrNotExist) {

@@ -25,6 +25,8 @@ type File struct {
 	from  map[string]string // key path to the environment variable that set it
 	// told has the faults of each key path that Load has reported.
 	told map[string][]string
+	// placed is what Placed tells.
+	placed bool
 }
 
 // Load reads a configuration file, applies the CREEL_ variables of the
@@ -32,7 +34,8 @@ type File struct {
 // a source or a rule means. An empty name is no file: the defaults and the
 // environment count. The configuration and the file are never nil, so that
 // later steps can report their problems beside these; the configuration may
-// be used only where Problems.Err is nil.
+// be used only where Problems.Err is nil. Its Database alone may be used where
+// File.Placed says so.
 func Load(name string, env Environment) (*Config, *File, Problems) {
 	file := newFile(name)
 	if name == "" {
@@ -68,7 +71,7 @@ func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 	problems, index, ok := decodeText(data, cfg)
 	f.index = index
 	if !ok {
-		return Default(), f.Locate(problems) // more would be noise
+		return f.rescue(data, problems, env), f.Locate(problems) // more would be noise
 	}
 	for name, retry := range cfg.Retries {
 		retry.fillDefaults()
@@ -92,6 +95,7 @@ func (f *File) load(data []byte, env Environment) (*Config, Problems) {
 	if f.Name != "" && cfg.Sources == nil && problems.Err() == nil {
 		problems = append(problems, Problem{Warning: true, Message: "there is no source: nothing can be received", Hint: "write [[source]] with a name, as in config.example.toml"})
 	}
+	f.placed = f.places(problems)
 	located := f.Locate(problems)
 	for _, p := range problems.Faults() {
 		f.told[p.Path] = append(f.told[p.Path], p.Message)
