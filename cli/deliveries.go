@@ -35,9 +35,9 @@ func (f *frame) deliveries() *cobra.Command {
 				return err
 			}
 			if key != "" {
-				of, err := event.ParseKey(key)
+				of, err := lookedAt(cmd.Context(), reader, "creel deliveries --event", key)
 				if err != nil {
-					return usage("creel events", "%w", err)
+					return err
 				}
 				filter.Event = &of
 			}

@@ -13,9 +13,9 @@ import (
 )
 
 func (f *frame) showEvent(ctx context.Context, reader *store.Reader, s *setup, text string) error {
-	key, err := event.ParseKey(text)
+	key, err := lookedAt(ctx, reader, "creel events", text)
 	if err != nil {
-		return usage("creel events", "%w", err)
+		return err
 	}
 	detail, err := reader.Event(ctx, key)
 	if errors.Is(err, event.ErrNotFound) {

@@ -25,7 +25,7 @@ that wait or are in doubt too, and leaves the events as they are.`,
 		Example: `  creel discard stripe//evt_1 --reason "test data"
   creel discard --destination old-app --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			action, err := f.discardAction(&sel, args, reason)
+			action, err := f.discardAction(cmd.Context(), &sel, args, reason)
 			if err != nil {
 				return err
 			}
@@ -43,9 +43,9 @@ that wait or are in doubt too, and leaves the events as they are.`,
 
 // discardAction is what the command line asks for. A destination that is gone is
 // the target of the action, any other one narrows the dead letters.
-func (f *frame) discardAction(sel *selection, args []string, reason string) (event.Action, error) {
+func (f *frame) discardAction(ctx context.Context, sel *selection, args []string, reason string) (event.Action, error) {
 	action := f.action(event.ActionDiscard, reason)
-	selector, err := f.bulkSelector(sel, args, false, "discard")
+	selector, err := f.bulkSelector(ctx, sel, args, false, "discard")
 	if err != nil {
 		return action, err
 	}

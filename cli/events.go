@@ -33,6 +33,11 @@ func (f *frame) events() *cobra.Command {
 			if len(args) == 1 && !sel.given() {
 				return f.showEvent(cmd.Context(), reader, s, args[0])
 			}
+			for _, text := range args {
+				if err := actedOn(cmd.Context(), reader, "creel events", text); err != nil {
+					return err
+				}
+			}
 			selector, err := sel.selector(f.now(), args)
 			if err != nil {
 				return err

@@ -137,7 +137,7 @@ func (f *frame) skipLane(ctx context.Context, reader *store.Reader, arg, reason 
 		action.Target = arg
 		return f.bulkAction(ctx, action)
 	}
-	key, err := f.knownKey(ctx, reader, arg)
+	key, err := f.knownKey(ctx, reader, "creel lane skip", arg)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (f *frame) retryLane(ctx context.Context, reader *store.Reader, arg, reason
 		return failed("", "%w", err)
 	}
 	if len(parked) == 0 {
-		key, err := f.knownKey(ctx, reader, arg)
+		key, err := f.knownKey(ctx, reader, "creel lane retry", arg)
 		if err != nil {
 			return err
 		}
@@ -166,13 +166,18 @@ func (f *frame) retryLane(ctx context.Context, reader *store.Reader, arg, reason
 }
 
 // knownKey reads the argument as the key of an event that there is.
-func (f *frame) knownKey(ctx context.Context, reader *store.Reader, arg string) (event.Key, error) {
+func (f *frame) knownKey(ctx context.Context, reader *store.Reader, command, arg string) (event.Key, error) {
 	key, err := event.ParseKey(arg)
 	if err == nil {
 		_, err = reader.Find(ctx, key)
 	}
 	if err == nil || !errors.Is(err, event.ErrNotFound) && !errors.Is(err, event.ErrBadKey) {
 		return key, err
+	}
+	if errors.Is(err, event.ErrBadKey) {
+		if act := actedOn(ctx, reader, command, arg); codeOf(act) == exitUsage && !errors.Is(act, event.ErrBadKey) {
+			return key, act
+		}
 	}
 	return key, &exit{code: exitNothing, err: fmt.Errorf("no lane %q is parked, and no event has that key", arg), hint: "creel lane"}
 }

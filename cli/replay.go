@@ -34,7 +34,7 @@ it goes on. Without a server the events are queued, and go on when it starts.`,
   creel replay stripe/acct_1/evt_1M2
   creel replay --destination app --since 24h --resend --rate 50/s --reason "the app lost a day"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			selector, err := f.bulkSelector(&sel, args, all, "replay")
+			selector, err := f.bulkSelector(cmd.Context(), &sel, args, all, "replay")
 			if err != nil {
 				return err
 			}
@@ -71,11 +71,14 @@ func parsePace(text string) (float64, error) {
 }
 
 // bulkSelector refuses to act on everything by accident.
-func (f *frame) bulkSelector(sel *selection, args []string, all bool, verb string) (event.Selector, error) {
+func (f *frame) bulkSelector(ctx context.Context, sel *selection, args []string, all bool, verb string) (event.Selector, error) {
 	if len(args) == 0 && !sel.given() && !all {
 		return event.Selector{}, usage(fmt.Sprintf("creel %s --state dead, or a key", verb), "%s needs a selection", verb)
 	}
 	selector, err := sel.selector(f.now(), args)
+	if errors.Is(err, event.ErrBadKey) {
+		return selector, f.keyFor(ctx, "creel "+verb, args, err)
+	}
 	selector.All = all
 	return selector, err
 }

@@ -38,7 +38,7 @@ type frame struct {
 	handlers   []namedHandler
 	configPath string
 	asJSON     bool
-	warned     bool // of a configuration with faults, once
+	warned     bool // of a demo, or of a configuration with faults, once
 }
 
 // Main runs the command line of this process and exits with its code.

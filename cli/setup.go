@@ -125,7 +125,8 @@ func (f *frame) usable() (*setup, error) {
 
 // judged says which database a demo is about, and refuses faults.
 func (f *frame) judged(s *setup) error {
-	if s.file == "" && !f.asJSON {
+	if s.file == "" && !f.asJSON && !f.warned {
+		f.warned = true
 		fmt.Fprintf(f.err, "No configuration is named, so this is about the demo, %s. -c names one.\n", s.config.Database)
 	}
 	if err := s.problems.Resolved().Err(); err != nil {

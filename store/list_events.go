@@ -303,6 +303,32 @@ func (r *Reader) idsFrom(ctx context.Context, s event.Selector, start string) (s
 	return nil, false, nil
 }
 
+// WithID finds up to most events whose id is exactly that, by the unique key,
+// and tells whether every account was looked at.
+func (r *Reader) WithID(ctx context.Context, id string, most int) (keys []event.Key, all bool, err error) {
+	stored, _ := event.Fold(id)
+	var inbox accountAt
+	for range maxAccounts {
+		if inbox, err = r.nextAccount(ctx, inbox, false); err != nil {
+			return nil, false, fmt.Errorf("find the events with an id: %w", err)
+		}
+		if !inbox.found {
+			return keys, true, nil
+		}
+		err = r.list(ctx, sqlSeqOf, []any{inbox.source, inbox.account, stored}, func(row) error {
+			keys = append(keys, event.Key{Source: inbox.source, Account: inbox.account, ID: id})
+			return nil
+		})
+		if err != nil {
+			return nil, false, fmt.Errorf("find the events with an id: %w", err)
+		}
+		if len(keys) == most {
+			return keys, false, nil
+		}
+	}
+	return keys, false, nil
+}
+
 // accountAt is a source and account that has events.
 type accountAt struct {
 	source, account string
