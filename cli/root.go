@@ -100,14 +100,26 @@ Exit codes: 0 ok, 1 failed, 2 usage or configuration, 3 partly done,
 		}
 		return usage(cmd.CommandPath()+" --help", "%w", err)
 	})
-	root.AddCommand(f.serve(), f.check(), f.send(), f.events(), f.deliveries(), f.replay(), f.discard(),
-		f.pause(), f.resume(), f.lane(), f.resolve(), f.ack(), f.audit(), f.password(), f.tokens(), f.health(), f.reload(), f.providers(), f.contract(), f.version(),
-		f.backup(), f.restore(), f.prune(), f.drill(), f.drillLife())
-	root.AddCommand(f.rejects(), f.verify(), f.tail(), f.stats(), f.pair())
-	root.AddCommand(f.importFile(), f.reconcile())
-	root.AddCommand(f.balances(), f.ledger(), f.records(), f.object(), f.conflicts(), f.duplicates())
+	grouped(root, "Run", f.serve(), f.check(), f.reload(), f.health(), f.send(), f.version())
+	grouped(root, "Look", f.events(), f.deliveries(), f.tail(), f.stats(), f.audit(), f.rejects(),
+		f.conflicts(), f.duplicates(), f.balances(), f.ledger(), f.records(), f.object())
+	grouped(root, "Repair", f.replay(), f.discard(), f.pause(), f.resume(), f.lane(), f.resolve(), f.ack(),
+		f.verify(), f.reconcile(), f.importFile())
+	grouped(root, "Keep", f.backup(), f.restore(), f.prune())
+	grouped(root, "Set up", f.providers(), f.contract(), f.pair(), f.password(), f.tokens(), f.drill(), f.drillLife())
+	root.SetHelpCommandGroupID("Set up")
+	root.SetCompletionCommandGroupID("Set up")
 	f.completesNames(root)
 	return root
+}
+
+// grouped adds commands below a heading of their own in the help.
+func grouped(root *cobra.Command, name string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: name, Title: name + ":"})
+	for _, cmd := range commands {
+		cmd.GroupID = name
+	}
+	root.AddCommand(commands...)
 }
 
 // noArgs and the others below are cobra's checks with our exit code.
