@@ -235,7 +235,7 @@ func (a *acceptance) unreadable(t *tx, seq int64, item *event.Item) error {
 	_, err := raise(t, a.at, event.Incident{
 		Cause:   event.CauseUnreadable,
 		Subject: item.Key.Source,
-		Detail:  fmt.Sprintf("%s was stored dead as it came: %s. Look at it, correct the source's configuration, and replay or discard it.", item.Key, item.Error),
+		Detail:  fmt.Sprintf("%s was stored dead as it came: %s. Look at it, correct the source's configuration, let its sender send it again, and discard this one: a replay would forward it as it came.", item.Key, item.Error),
 	}, 0)
 	return err
 }
