@@ -236,6 +236,21 @@ func eval[T any](w *window, script string) T {
 	return got(w, chromedp.Evaluate[T](script, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
 }
 
+// evalAgain is eval for a script that may not come to its end: it is asked three
+// times.
+func evalAgain[T any](w *window, script string) T {
+	w.t.Helper()
+	for range 2 {
+		ctx, cancel := context.WithTimeout(w.Context, 20*time.Second)
+		value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
+		cancel()
+		if err == nil {
+			return value
+		}
+	}
+	return eval[T](w, script)
+}
+
 func (w *window) login(name string) {
 	w.t.Helper()
 	w.goTo("/login")
